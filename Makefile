@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front door; CMakeLists.txt and CMakePresets.json do the work.
+PRESET ?= release
+PREFIX ?= /usr/local/Ascend/poolgrad
+JOBS   ?= $(shell nproc)
+
+build_dir  := build/$(PRESET)
+run_prefix := $(CURDIR)/build/prefix
+# CMake runs a make of its own, which must not inherit this one's flags.
+cmake_build = MAKEFLAGS=--no-print-directory cmake --build $(build_dir) --parallel $(JOBS)
+
+.NOTPARALLEL:
+.PHONY: build run test install bench lint clean help
+
+build:
+	@bash tools/bootstrap.sh
+	@cmake --preset $(PRESET) > /dev/null
+	@$(cmake_build)
+
+run: build
+	@cmake --install $(build_dir) --prefix $(run_prefix) > /dev/null
+	@mkdir -p build/examples
+	@set -e; for source in $(wildcard examples/*.c); do \
+	  program=build/examples/$$(basename $$source .c); \
+	  echo "== $$source"; \
+	  $(CC) $$source -I$(run_prefix)/include -L$(run_prefix)/lib64 -lascendcl -lnnopbase -lopapi -o $$program; \
+	  LD_LIBRARY_PATH=$(run_prefix)/lib64 $$program; \
+	done
+
+test: build
+	@ctest --test-dir $(build_dir) --output-on-failure --parallel $(JOBS)
+
+install: build
+	@cmake --install $(build_dir) --prefix $(abspath $(PREFIX)) > /dev/null
+	@echo "installed; next: source $(abspath $(PREFIX))/set_env.sh"
+
+bench: build
+	@$(cmake_build) --target bench
+	@set -e; for program in $(build_dir)/bench/bench_*; do $$program; done
+
+lint: build
+	@bash tools/bootstrap.sh ci
+	@cmake --preset clang-release > /dev/null
+	@bash tools/lint.sh build/clang-release $(build_dir)/lib64/libpoolgrad.so
+
+clean:
+	rm -rf build
+
+help:
+	@echo "make            build the library and its tests into build/$(PRESET)"
+	@echo "make run        build, install into build/prefix, compile and run every example"
+	@echo "make test       build and run all tests"
+	@echo "make install    install into PREFIX ($(PREFIX))"
+	@echo "make bench      build and run the benchmarks"
+	@echo "make lint       check layout, static analysis and the house rules"
+	@echo "make clean      remove build/"
+	@echo "PRESET=release|debug|asan|tsan|clang-release chooses the build."

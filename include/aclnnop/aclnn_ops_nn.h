@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Umbrella of the operators. Each operator has a header of its own in this folder; including this
+ * one brings them all. */
+
+#ifndef PG_ACLNN_OPS_NN_H_
+#define PG_ACLNN_OPS_NN_H_
+
+#include "aclnn/aclnn_base.h"
+#include "aclnn_util.h"
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* poolgrad: the gradients of pooling, behind the interface of an NPU runtime, on ordinary
+ * hardware.
+ *
+ * Programs speak to it through acl/acl.h (devices, streams, memory) and aclnnop/ (operators). This
+ * header has the little for which that interface has no word. It needs no other header.
+ *
+ * Environment, read once, at the first call into the library:
+ *
+ *   POOLGRAD_DEVICES  The devices the program sees: a comma list of backend names, the first being
+ *                     device 0. A name given twice makes two devices. "cpu" always exists.
+ *                     Unset: every device that was found.
+ *   POOLGRAD_THREADS  How many threads the CPU device computes with, 1 to 1024. Anything else makes
+ *                     aclInit fail with 100000. Unset or empty: as many as the CPUs this process
+ *                     may use. Results do not depend on it.
+ *   POOLGRAD_SOC      A product name (Ascend910B..., Ascend910_93, Ascend950, Ascend910_95): the
+ *                     limits of that product hold as well, so that a program learns here what its
+ *                     target would refuse. An unknown name makes aclInit fail with 100000. Unset:
+ *                     everything that any product allows. */
+
+#ifndef PG_POOLGRAD_H_
+#define PG_POOLGRAD_H_
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define POOLGRAD_API __attribute__((visibility("default")))
+#else
+#define POOLGRAD_API
+#endif
+
+/* The library's version, "major.minor.patch". Static storage. */
+POOLGRAD_API const char *poolgrad_version(void);
+
+/* How many threads the CPU device computes with now; at least 1. */
+POOLGRAD_API int poolgrad_threads(void);
+
+/* Sets that number; 0 goes back to the default, the CPUs this process may use. Kernels that run are
+ * waited for, so it must not be called from a host function or callback. Results do not change.
+ * 0, or 100000 ACL_ERROR_INVALID_PARAM for a negative or absurdly large count: the number stays as
+ * it was, and aclGetRecentErrMsg has the sentence. */
+POOLGRAD_API int poolgrad_set_threads(int count);
+
+/* One line per device, "0: cpu (2 threads)\n". The text belongs to the calling thread and is good
+ * until that thread's next call. */
+POOLGRAD_API const char *poolgrad_devices(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

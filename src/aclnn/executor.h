@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executors: a plan behind CANN's two phases.
+ *
+ * Phase 1 (an operator's GetWorkspaceSize) checks the call once and builds a plan: a short list
+ * of kernel steps, and for each address in their arguments where it will come from.  Once
+ * published the plan never changes.  Phase 2 (pg_execute, the same for all operators) copies the
+ * steps, puts the addresses of that moment in and queues them: afterwards the executor, the
+ * tensors and the arrays may be destroyed, and the plan may run on many streams at once.
+ *
+ *     operands   o0 gradOutput   o1 indices   o2 gradInput        bindings
+ *     step 0     kernel args { .src = ◀── o0 + offset, .dst = ◀── workspace + 0 }
+ *     step 1     kernel args { .src = ◀── workspace + 0, .dst = ◀── o2 + offset } */
+#ifndef PG_EXECUTOR_H_
+#define PG_EXECUTOR_H_
+
+#include "aclnn/tensor.h"
+#include "kernels/kernels.h"
+
+struct pg_plan;
+
+enum { PG_WORKSPACE = -1 }; /* as an operand: the memory that phase 2 brings */
+
+/* A plan under construction; 561101 and a sentence when memory is exhausted. */
+aclnnStatus pg_plan_create(const char *api, struct pg_plan **out);
+void pg_plan_destroy(struct pg_plan *plan); /* of one that was not published; NULL is fine */
+
+/* Adds a tensor (keeping a reference) under the name messages call it; returns its operand. */
+int pg_plan_operand(struct pg_plan *plan, const char *name, struct pg_tensor *tensor);
+
+/* Reserves bytes of workspace; returns their offset in it, a multiple of 64. */
+int64_t pg_plan_reserve(struct pg_plan *plan, int64_t bytes);
+
+struct pg_plan_kernel {
+  enum pg_kernel id;
+  aclDataType dtype;
+  int64_t items;
+  int64_t bytes; /* memory read and written, for choosing the number of threads */
+  const void *args;
+  size_t args_bytes;
+};
+
+/* Adds a step.  Addresses in args are left open and bound afterwards. */
+void pg_plan_add(struct pg_plan *plan, const struct pg_plan_kernel *kernel);
+
+/* In the latest step: the pointer at args_offset will be the operand's address plus bytes. */
+void pg_plan_bind(struct pg_plan *plan, size_t args_offset, int operand, int64_t bytes);
+
+/* Makes the plan an executor.  Writes the results of phase 1, and only on success. */
+aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, uint64_t *workspace_size,
+                            aclOpExecutor **executor);
+
+/* Phase 2 of every operator. */
+aclnnStatus pg_execute(const char *api, void *workspace, uint64_t workspace_size,
+                       aclOpExecutor *executor, void *stream);
+
+#endif

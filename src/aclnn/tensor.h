@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors: the caller's memory, and the shape, strides and offset it is seen through. */
+#ifndef PG_TENSOR_H_
+#define PG_TENSOR_H_
+
+#include "aclnn/acl_meta.h"
+#include "core/handle.h"
+#include "core/status.h"
+
+enum { PG_RANK_MAX = 25 };
+
+struct pg_tensor {
+  struct pg_object object;
+  aclDataType dtype;
+  aclFormat format;
+  int rank, storage_rank;
+  int64_t dims[PG_RANK_MAX], strides[PG_RANK_MAX]; /* elements */
+  int64_t storage_dims[PG_RANK_MAX];               /* recorded, never enforced */
+  int64_t offset;                                  /* elements */
+  _Atomic(void *) data; /* without the offset; may be set between runs of a repeatable executor */
+};
+
+/* The tensor behind a handle with a reference for the caller: 161001 for NULL, 161002 for what
+ * is no live tensor, both with a sentence that names the argument. */
+aclnnStatus pg_tensor_get(const char *api, const char *name, const aclTensor *handle,
+                          struct pg_tensor **out);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Error text and last error, both per thread.
+ *
+ * A thread keeps its newest unread sentences, at most PENDING_MAX of them; the oldest go first.
+ * Reading takes them all: the newest is the headline, the others follow as its trace-back.
+ * The storage hangs on a pthread key, so a thread that ends gives it back. */
+#include "core/status.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "acl/acl_rt.h"
+#include "core/alloc.h"
+#include "core/log.h"
+
+enum { PENDING_MAX = 16, SENTENCE_MAX = 1024, HEAD_MAX = 160 };
+
+struct sentence {
+  const struct family *family;
+  char time[32];
+  char text[SENTENCE_MAX];
+};
+
+struct thread_errors {
+  struct sentence pending[PENDING_MAX]; /* oldest first */
+  int count;
+  char shown[PENDING_MAX * (SENTENCE_MAX + HEAD_MAX) + HEAD_MAX]; /* what the last read returned */
+};
+
+/* Which title and code a status is shown under. */
+struct family {
+  int first, last; /* statuses, inclusive */
+  const char *title, *code;
+  bool inner; /* never a headline while another sentence is pending */
+};
+
+static const struct family families[] = {
+    {100000, 106999, "Invalid_Argument", "EH0012", false},
+    {107000, 109999, "Invalid_Argument", "EE1003", false},
+    {110000, 149999, "Invalid_Argument", "EH0012", false},
+    {160000, 169999, "AclNN_Parameter_Error", "EZ1001", false},
+    {200000, 206999, "Resource_Error", "EH0009", false},
+    {207000, 209999, "Resource_Error", "EE1011", false},
+    {360000, 369999, "AclNN_Runtime_Error", "EZ9903", false},
+    {500000, 506999, "Inner_Error", "EH9999", true},
+    {507000, 509999, "Execution_Error", "EE9999", true},
+    {561103, 561103, "Invalid_Argument_Null_Pointer", "EZ1011", false},
+    {560000, 569999, "AclNN_Inner_Error", "EZ9999", true},
+    {INT32_MIN, INT32_MAX, "Inner_Error", "EH9999", true},
+};
+static const struct family null_acl = {0, 0, "Invalid_Argument_Null_Pointer", "EH0008", false};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static _Thread_local aclError last_error;
+
+static void make_key(void) { (void)pthread_key_create(&key, free); }
+
+/* NULL only when memory is exhausted: the status code then travels without its sentence. */
+static struct thread_errors *mine(void) {
+  (void)pthread_once(&once, make_key);
+  struct thread_errors *errors = pthread_getspecific(key);
+  if (errors == NULL) {
+    errors = pg_alloc_zeroed(sizeof *errors);
+    if (errors != NULL && pthread_setspecific(key, errors) != 0) {
+      pg_free(errors);
+      errors = NULL;
+    }
+  }
+  return errors;
+}
+
+static const struct family *family_of(int code) {
+  const struct family *f = families;
+  while (code < f->first || code > f->last) f++;
+  return f;
+}
+
+static void stamp(char out[32]) {
+  struct timespec now;
+  struct tm local;
+  char day[24];
+  clock_gettime(CLOCK_REALTIME, &now);
+  localtime_r(&now.tv_sec, &local);
+  strftime(day, sizeof day, "%Y-%m-%d-%H:%M:%S", &local);
+  snprintf(out, 32, "%.19s.%03d.%03d", day, (int)(now.tv_nsec / 1000000) % 1000,
+           (int)(now.tv_nsec / 1000) % 1000);
+}
+
+static void store(const struct family *family, const char *text) {
+  struct thread_errors *errors = mine();
+  if (errors == NULL) return;
+  for (int i = 0; i < errors->count; i++) { /* an identical sentence moves to the end */
+    if (strcmp(errors->pending[i].text, text) == 0 && errors->pending[i].family == family) {
+      memmove(&errors->pending[i], &errors->pending[i + 1],
+              (size_t)(errors->count - i - 1) * sizeof errors->pending[0]);
+      errors->count--;
+      break;
+    }
+  }
+  if (errors->count == PENDING_MAX) {
+    memmove(&errors->pending[0], &errors->pending[1],
+            (PENDING_MAX - 1) * sizeof errors->pending[0]);
+    errors->count--;
+  }
+  struct sentence *s = &errors->pending[errors->count++];
+  s->family = family;
+  stamp(s->time);
+  snprintf(s->text, sizeof s->text, "%s", text);
+}
+
+static void fail(const struct family *family, int code, const char *text) {
+  const int layer = code / 1000;
+  if (layer == 107 || layer == 207 || layer == 507) last_error = code;
+  store(family, text);
+  pg_log(ACL_ERROR, "%s (status %d)", text, code);
+}
+
+void pg_fail_with(const char *api, int code, const char *format, ...) {
+  char text[SENTENCE_MAX];
+  int length = snprintf(text, sizeof text, "%s: ", api);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text + length, sizeof text - (size_t)length, format, args);
+  va_end(args);
+  fail(family_of(code), code, text);
+}
+
+void pg_fail_null_with(const char *api, int code, const char *argument) {
+  char text[SENTENCE_MAX];
+  snprintf(text, sizeof text, "%s: %s is NULL, a valid pointer is required", api, argument);
+  fail(code == ACL_ERROR_INVALID_PARAM ? &null_acl : family_of(code), code, text);
+}
+
+void pg_failure_set(struct pg_failure *failure, aclError code, const char *format, ...) {
+  va_list args;
+  failure->code = code;
+  va_start(args, format);
+  vsnprintf(failure->text, sizeof failure->text, format, args);
+  va_end(args);
+}
+
+/* The newest sentence that is not an inner one, else the newest. */
+static int headline(const struct thread_errors *errors) {
+  for (int i = errors->count - 1; i >= 0; i--)
+    if (!errors->pending[i].family->inner) return i;
+  return errors->count - 1;
+}
+
+static size_t print_head(char *out, size_t size, const struct sentence *s) {
+  const bool inner = s->family->inner;
+  char prefix[64] = "";
+  if (inner)
+    snprintf(prefix, sizeof prefix, "%s: Internal error!\n%s", s->family->code, s->family->code);
+  return (size_t)snprintf(out, size, "%s[PID: %d] %s %s(%s): %s\n", prefix, (int)getpid(), s->time,
+                          s->family->title, s->family->code, s->text);
+}
+
+const char *aclGetRecentErrMsg(void) {
+  struct thread_errors *errors = mine();
+  if (errors == NULL || errors->count == 0) return NULL;
+  const int top = headline(errors);
+  size_t used = print_head(errors->shown, sizeof errors->shown, &errors->pending[top]);
+  if (errors->count > 1)
+    used += (size_t)snprintf(errors->shown + used, sizeof errors->shown - used,
+                             "TraceBack (most recent call last):\n");
+  for (int i = 0; i < errors->count; i++)
+    if (i != top)
+      used += (size_t)snprintf(errors->shown + used, sizeof errors->shown - used, "        %s\n",
+                               errors->pending[i].text);
+  errors->count = 0;
+  return errors->shown;
+}
+
+aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
+  PG_CHECK(level == ACL_RT_THREAD_LEVEL, ACL_ERROR_INVALID_PARAM,
+           "level is %d, only ACL_RT_THREAD_LEVEL (0) exists", (int)level);
+  return last_error;
+}
+
+aclError aclrtGetLastError(aclrtLastErrLevel level) {
+  PG_CHECK(level == ACL_RT_THREAD_LEVEL, ACL_ERROR_INVALID_PARAM,
+           "level is %d, only ACL_RT_THREAD_LEVEL (0) exists", (int)level);
+  const aclError error = last_error;
+  last_error = ACL_SUCCESS;
+  return error;
+}

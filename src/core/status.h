@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Failing with a sentence.
+ *
+ * Every fallible function returns CANN's own status (aclError and aclnnStatus are both int).
+ * The public call that fails stores one sentence for its thread; aclGetRecentErrMsg reads it. */
+#ifndef PG_STATUS_H_
+#define PG_STATUS_H_
+
+#include <stdbool.h>
+
+#include "acl/acl_base.h"
+
+/* An asynchronous failure, on its way from a stream to the thread that synchronises. */
+struct pg_failure {
+  aclError code; /* ACL_SUCCESS when there is none */
+  char text[512];
+};
+
+/* Stores "api: sentence" for the calling thread and gives code.  Runtime-layer codes
+ * (107xxx, 207xxx, 507xxx) also become the thread's last error.  A macro, so that the compiler
+ * sees the code and knows the failing path. */
+#define pg_fail(api, code, ...) (pg_fail_with(api, code, __VA_ARGS__), (code))
+void pg_fail_with(const char *api, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same for a pointer argument that must not be NULL. */
+#define pg_fail_null(api, code, argument) (pg_fail_null_with(api, code, argument), (code))
+void pg_fail_null_with(const char *api, int code, const char *argument);
+
+/* Writes a failure for later; the thread that synchronises turns it into pg_fail. */
+void pg_failure_set(struct pg_failure *failure, aclError code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The boundary: what the caller got wrong, with the values in the sentence. */
+#define PG_CHECK(cond, code, ...)                             \
+  do {                                                        \
+    if (!(cond)) return pg_fail(__func__, code, __VA_ARGS__); \
+  } while (0)
+
+#define PG_CHECK_PTR(pointer, code)                                       \
+  do {                                                                    \
+    if ((pointer) == NULL) return pg_fail_null(__func__, code, #pointer); \
+  } while (0)
+
+/* Forwards a failure that already has its sentence. */
+#define PG_TRY(expr)                        \
+  do {                                      \
+    const int pg_status_ = (expr);          \
+    if (pg_status_ != 0) return pg_status_; \
+  } while (0)
+
+#endif

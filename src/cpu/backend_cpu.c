@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU as a device: its memory is the process's, its queues are threads. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cpu/queue.h"
+#include "cpu/step.h"
+#include "cpu/workers.h"
+
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+
+static int device_count(void) { return 1; }
+
+static void describe(int device, char *text, size_t size) {
+  (void)device;
+  const int threads = pg_workers_count();
+  snprintf(text, size, "cpu (%d thread%s)", threads, threads == 1 ? "" : "s");
+}
+
+static int core_count(int device) {
+  (void)device;
+  return pg_workers_count();
+}
+
+static void shut_down(void) {
+  pg_queues_wait_gone();
+  pg_workers_stop();
+}
+
+/* Through malloc, so that sanitizers and debuggers watch device memory too. */
+static void *allocate(int device, size_t bytes, bool huge) {
+  (void)device;
+  void *memory = NULL;
+  const bool pages = huge && bytes >= HUGE_PAGE;
+  if (posix_memalign(&memory, pages ? HUGE_PAGE : ALIGNMENT, bytes) != 0) return NULL;
+  if (pages) (void)madvise(memory, bytes, MADV_HUGEPAGE); /* best effort */
+  return memory;
+}
+
+static void release(int device, void *memory) {
+  (void)device;
+  free(memory);
+}
+
+static void *host_allocate(int device, size_t bytes) { return allocate(device, bytes, false); }
+
+/* MemAvailable counts the page cache that the kernel would give up; sysconf does not. */
+static void memory_info(int device, size_t *free_bytes, size_t *total_bytes) {
+  (void)device;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  *total_bytes = (size_t)sysconf(_SC_PHYS_PAGES) * page;
+  *free_bytes = (size_t)sysconf(_SC_AVPHYS_PAGES) * page;
+  FILE *file = fopen("/proc/meminfo", "re");
+  if (file == NULL) return;
+  char line[128];
+  unsigned long long kib;
+  while (fgets(line, sizeof line, file) != NULL)
+    if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) *free_bytes = (size_t)kib * 1024;
+  fclose(file);
+}
+
+static aclError copy_now(int device, const struct pg_copy *copy) {
+  (void)device;
+  pg_copy_run(copy);
+  return ACL_SUCCESS;
+}
+
+static aclError fill_now(int device, const struct pg_fill *fill) {
+  (void)device;
+  pg_fill_run(fill);
+  return ACL_SUCCESS;
+}
+
+const struct pg_backend pg_backend_cpu = {
+    .name = "cpu",
+    .device_count = device_count,
+    .describe = describe,
+    .core_count = core_count,
+    .configure = pg_workers_configure,
+    .shut_down = shut_down,
+    .alloc = allocate,
+    .free = release,
+    .host_alloc = host_allocate,
+    .host_free = release,
+    .memory_info = memory_info,
+    .copy = copy_now,
+    .fill = fill_now,
+    .queue_create = pg_queue_create,
+    .queue_close = pg_queue_close,
+    .queue_release = pg_queue_release,
+    .submit = pg_queue_submit,
+    .sync = pg_queue_sync,
+    .idle = pg_queue_idle,
+    .abort = pg_queue_abort,
+    .set_stop_on_failure = pg_queue_set_stop_on_failure,
+    .on_own_step = pg_queue_on_own_step,
+    .record = pg_mark_record,
+    .mark_retain = pg_mark_retain,
+    .mark_release = pg_mark_release,
+    .mark_done = pg_mark_done,
+    .mark_sync = pg_mark_sync,
+    .mark_time_ns = pg_mark_time_ns,
+};

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A queue runs its steps in order, one at a time, on its executor thread or on a thread that
+ * synchronises, whichever comes first:
+ *
+ *     submit ──▶ [ step | step | step ] ──▶ run_one ◀── executor thread
+ *                                              ▲─────── thread inside sync
+ *
+ * so that a lone small step costs no hand-over.  For the same reason submit does not wake the
+ * executor for small steps while it dozes: after work the executor looks at its queue every
+ * DOZE_POLL_NS for DOZE_NS, and only then sleeps until woken.  Whoever observes the queue
+ * (sync, query, a wait in another queue) wakes it.
+ *
+ * Steps are counted by tickets, 1, 2, ... in the order of submission.  completed() is the ticket
+ * of the last finished one; a mark is done when completed() has reached its ticket.
+ *
+ * Locks: one per queue, held for bookkeeping only, never while a step runs, never two at once. */
+#include "cpu/queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "cpu/step.h"
+
+enum {
+  RING_START = 16,
+  RING_KEEP = 1024,    /* a larger ring is given back when the queue runs empty */
+  SMALL_BYTES = 65536, /* a step below this can wait for the dozing executor's next look */
+  DOZE_POLL_NS = 100000,
+  DOZE_NS = 2000000
+};
+
+enum executor_state { AWAKE, DOZING, ASLEEP };
+
+struct pg_queue {
+  struct pg_queue_options options;
+  atomic_int refs;     /* owner, executor thread, marks */
+  atomic_bool dropped; /* the running step should give up waiting */
+  pthread_t thread;
+
+  pthread_mutex_t lock;    /* guards everything below */
+  pthread_cond_t wake;     /* the executor waits here; woken by submit, observers, close */
+  pthread_cond_t progress; /* observers wait here; woken by run_one and discard */
+  struct pg_step *ring;
+  size_t capacity, head, count; /* capacity is a power of two */
+  uint64_t pushed;              /* ticket of the newest step */
+  bool busy;                    /* some thread is inside a step */
+  pthread_t runner;             /* that thread */
+  unsigned observers;
+  bool closing, stop_on_failure;
+  enum executor_state executor;
+  int64_t last_active_ns;
+  struct pg_failure failure;   /* the first one not yet reported */
+  struct pg_queue *blocked_on; /* whose progress the running step waits for; holds a reference */
+};
+
+struct pg_mark {
+  atomic_int refs;
+  struct pg_queue *queue; /* holds a reference */
+  uint64_t ticket;
+  _Atomic int64_t time_ns; /* 0: not reached */
+};
+
+/* Executor threads that exist, so that shutting down can wait for the detached ones. */
+static pthread_mutex_t alive_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t alive_none = PTHREAD_COND_INITIALIZER;
+static int alive;
+
+static void count_alive(int change) {
+  pthread_mutex_lock(&alive_lock);
+  alive += change;
+  if (alive == 0) pthread_cond_broadcast(&alive_none);
+  pthread_mutex_unlock(&alive_lock);
+}
+
+void pg_queues_wait_gone(void) {
+  pthread_mutex_lock(&alive_lock);
+  while (alive > 0) pthread_cond_wait(&alive_none, &alive_lock);
+  pthread_mutex_unlock(&alive_lock);
+}
+
+static void retain(struct pg_queue *queue) { atomic_fetch_add(&queue->refs, 1); }
+
+void pg_queue_release(struct pg_queue *queue) {
+  if (atomic_fetch_sub(&queue->refs, 1) != 1) return;
+  pthread_mutex_destroy(&queue->lock);
+  pthread_cond_destroy(&queue->wake);
+  pthread_cond_destroy(&queue->progress);
+  pg_free(queue->ring);
+  pg_free(queue);
+}
+
+/* Lock held, for this and the next four. */
+static uint64_t completed(const struct pg_queue *queue) {
+  return queue->pushed - queue->count - (queue->busy ? 1 : 0);
+}
+
+static void kick(struct pg_queue *queue) {
+  if (queue->count > 0 && queue->executor != AWAKE) pthread_cond_signal(&queue->wake);
+}
+
+static int observe(struct pg_queue *queue, int64_t deadline) {
+  queue->observers++;
+  kick(queue);
+  const int status = pg_cond_wait_until(&queue->progress, &queue->lock, deadline);
+  queue->observers--;
+  return status;
+}
+
+static bool reserve(struct pg_queue *queue, size_t more) {
+  size_t capacity = queue->capacity == 0 ? RING_START : queue->capacity;
+  while (capacity < queue->count + more) capacity *= 2;
+  if (capacity == queue->capacity) return true;
+  struct pg_step *ring = pg_alloc(capacity * sizeof *ring);
+  if (ring == NULL) return false;
+  for (size_t i = 0; i < queue->count; i++)
+    ring[i] = queue->ring[(queue->head + i) & (queue->capacity - 1)];
+  pg_free(queue->ring);
+  queue->ring = ring;
+  queue->capacity = capacity;
+  queue->head = 0;
+  return true;
+}
+
+static void trim(struct pg_queue *queue) {
+  if (queue->count > 0 || queue->capacity <= RING_KEEP) return;
+  pg_free(queue->ring);
+  queue->ring = NULL;
+  queue->capacity = queue->head = 0;
+}
+
+/* A step that will not run still releases what it owns. */
+static void discard_step(const struct pg_step *step) {
+  if (step->kind == PG_STEP_WAIT)
+    pg_mark_release(step->u.wait.mark);
+  else if (step->kind == PG_STEP_MARK)
+    pg_mark_release(step->u.mark);
+  else if (step->kind == PG_STEP_CALL && step->u.call.discard != NULL)
+    step->u.call.discard(&step->u.call);
+}
+
+/* Takes the steps that have not begun out of the queue and discards them. */
+static void discard_queued(struct pg_queue *queue) {
+  pthread_mutex_lock(&queue->lock);
+  struct pg_step *ring = queue->ring;
+  const size_t capacity = queue->capacity, head = queue->head, count = queue->count;
+  queue->ring = NULL;
+  queue->capacity = queue->head = queue->count = 0;
+  pthread_cond_broadcast(&queue->progress);
+  pthread_mutex_unlock(&queue->lock);
+  for (size_t i = 0; i < count; i++) discard_step(&ring[(head + i) & (capacity - 1)]);
+  pg_free(ring);
+}
+
+/* Waits for another queue's mark.  blocked_on lets close() break the wait. */
+static aclError wait_for_mark(struct pg_queue *self, const struct pg_wait *wait,
+                              struct pg_failure *why) {
+  struct pg_queue *other = wait->mark->queue;
+  const int64_t deadline = pg_deadline(wait->timeout_ns);
+  bool late = false;
+  pthread_mutex_lock(&self->lock);
+  self->blocked_on = other;
+  pthread_mutex_unlock(&self->lock);
+  pthread_mutex_lock(&other->lock);
+  while (completed(other) < wait->mark->ticket && !late && !atomic_load(&self->dropped))
+    late = observe(other, deadline) == ETIMEDOUT && completed(other) < wait->mark->ticket;
+  pthread_mutex_unlock(&other->lock);
+  pthread_mutex_lock(&self->lock);
+  self->blocked_on = NULL;
+  pthread_mutex_unlock(&self->lock);
+  pg_mark_release(wait->mark);
+  if (!late) return ACL_SUCCESS;
+  pg_failure_set(why, ACL_ERROR_RT_WAIT_TIMEOUT,
+                 "a wait for an event was not satisfied within %lld ms",
+                 (long long)(wait->timeout_ns / PG_NS_PER_MS));
+  return why->code;
+}
+
+static aclError run_step(struct pg_queue *queue, const struct pg_step *step,
+                         struct pg_failure *why) {
+  switch (step->kind) {
+    case PG_STEP_WAIT:
+      return wait_for_mark(queue, &step->u.wait, why);
+    case PG_STEP_MARK:
+      atomic_store(&step->u.mark->time_ns, pg_now_ns());
+      pg_mark_release(step->u.mark);
+      return ACL_SUCCESS;
+    default:
+      return pg_step_run(step, &queue->dropped, why);
+  }
+}
+
+/* Runs the head step.  Lock held on entry and on return, free in between; not busy, not empty. */
+static void run_one(struct pg_queue *queue) {
+  const struct pg_step step = queue->ring[queue->head];
+  const bool skip = queue->stop_on_failure && queue->failure.code != ACL_SUCCESS;
+  struct pg_failure failure = {.code = ACL_SUCCESS};
+  queue->head = (queue->head + 1) & (queue->capacity - 1);
+  queue->count--;
+  queue->busy = true;
+  queue->runner = pthread_self();
+  const uint64_t ticket = queue->pushed - queue->count;
+  pthread_mutex_unlock(&queue->lock);
+  if (skip)
+    discard_step(&step);
+  else if (run_step(queue, &step, &failure) != ACL_SUCCESS && queue->options.on_failure != NULL)
+    queue->options.on_failure(&queue->options, ticket, &failure);
+  pthread_mutex_lock(&queue->lock);
+  queue->busy = false;
+  queue->last_active_ns = 0;
+  if (failure.code != ACL_SUCCESS && queue->failure.code == ACL_SUCCESS) queue->failure = failure;
+  trim(queue);
+  if (queue->observers > 0) pthread_cond_broadcast(&queue->progress);
+  if (queue->closing && queue->executor != AWAKE) pthread_cond_signal(&queue->wake);
+}
+
+static void *execute(void *argument) {
+  struct pg_queue *queue = argument;
+  pthread_mutex_lock(&queue->lock);
+  for (;;) {
+    if (queue->count > 0 && !queue->busy) {
+      run_one(queue);
+      continue;
+    }
+    if (queue->closing && queue->count == 0 && !queue->busy) break;
+    const int64_t now = pg_now_ns();
+    if (queue->last_active_ns == 0) queue->last_active_ns = now; /* worked since the last look */
+    const bool doze = now - queue->last_active_ns < DOZE_NS && !queue->closing;
+    queue->executor = doze ? DOZING : ASLEEP;
+    (void)pg_cond_wait_until(&queue->wake, &queue->lock, doze ? now + DOZE_POLL_NS : PG_FOREVER);
+    queue->executor = AWAKE;
+  }
+  pthread_mutex_unlock(&queue->lock);
+  pg_queue_release(queue);
+  count_alive(-1);
+  return NULL;
+}
+
+aclError pg_queue_create(const struct pg_queue_options *options, struct pg_queue **out) {
+  struct pg_queue *queue = pg_alloc_zeroed(sizeof *queue);
+  if (queue == NULL) return ACL_ERROR_BAD_ALLOC;
+  queue->options = *options;
+  atomic_init(&queue->refs, 2); /* owner and executor thread */
+  pthread_mutex_init(&queue->lock, NULL);
+  pg_cond_init(&queue->wake);
+  pg_cond_init(&queue->progress);
+  count_alive(1);
+  if (pthread_create(&queue->thread, NULL, execute, queue) != 0) {
+    count_alive(-1);
+    atomic_store(&queue->refs, 1);
+    pg_queue_release(queue);
+    return ACL_ERROR_RT_NO_STREAM_RESOURCE;
+  }
+  *out = queue;
+  return ACL_SUCCESS;
+}
+
+/* Small enough to be left to the dozing executor's next look? */
+static bool is_quiet(const struct pg_step *step) {
+  switch (step->kind) {
+    case PG_STEP_KERNEL:
+    case PG_STEP_COPY:
+    case PG_STEP_FILL:
+      return step->bytes < SMALL_BYTES;
+    case PG_STEP_MARK:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* Lock held; room reserved. */
+static void push(struct pg_queue *queue, const struct pg_step *steps, size_t count) {
+  bool quiet = true;
+  for (size_t i = 0; i < count; i++) {
+    queue->ring[(queue->head + queue->count + i) & (queue->capacity - 1)] = steps[i];
+    quiet = quiet && is_quiet(&steps[i]);
+  }
+  queue->count += count;
+  queue->pushed += count;
+  if (queue->executor == ASLEEP || (queue->executor == DOZING && !quiet))
+    pthread_cond_signal(&queue->wake);
+}
+
+aclError pg_queue_submit(struct pg_queue *queue, const struct pg_step *steps, size_t count) {
+  aclError status = ACL_SUCCESS;
+  pthread_mutex_lock(&queue->lock);
+  if (queue->closing)
+    status = ACL_ERROR_RT_INVALID_HANDLE;
+  else if (!reserve(queue, count))
+    status = ACL_ERROR_BAD_ALLOC;
+  else
+    push(queue, steps, count);
+  pthread_mutex_unlock(&queue->lock);
+  return status;
+}
+
+static bool may_run_here(const struct pg_queue *queue) {
+  if (queue->busy || queue->count == 0) return false;
+  const struct pg_step *step = &queue->ring[queue->head];
+  return !(step->kind == PG_STEP_CALL && step->u.call.own_thread);
+}
+
+/* Until the ticket is completed.  Without a time limit the caller runs steps itself.
+ * Lock held; false when the time is up. */
+static bool reach(struct pg_queue *queue, uint64_t ticket, int64_t timeout_ns) {
+  const int64_t deadline = pg_deadline(timeout_ns);
+  while (completed(queue) < ticket) {
+    if (timeout_ns == PG_FOREVER && may_run_here(queue))
+      run_one(queue);
+    else if (observe(queue, deadline) == ETIMEDOUT && completed(queue) < ticket)
+      return false;
+  }
+  kick(queue); /* others may have submitted more while we ran steps */
+  return true;
+}
+
+aclError pg_queue_sync(struct pg_queue *queue, int64_t timeout_ns, struct pg_failure *failure) {
+  pthread_mutex_lock(&queue->lock);
+  const bool reached = reach(queue, queue->pushed, timeout_ns);
+  if (reached && queue->failure.code != ACL_SUCCESS) {
+    *failure = queue->failure;
+    if (!queue->stop_on_failure) queue->failure.code = ACL_SUCCESS;
+  }
+  pthread_mutex_unlock(&queue->lock);
+  return reached ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+}
+
+bool pg_queue_idle(struct pg_queue *queue) {
+  pthread_mutex_lock(&queue->lock);
+  const bool idle = completed(queue) == queue->pushed;
+  kick(queue);
+  pthread_mutex_unlock(&queue->lock);
+  return idle;
+}
+
+void pg_queue_abort(struct pg_queue *queue) { discard_queued(queue); }
+
+void pg_queue_set_stop_on_failure(struct pg_queue *queue, bool stop) {
+  pthread_mutex_lock(&queue->lock);
+  queue->stop_on_failure = stop;
+  pthread_mutex_unlock(&queue->lock);
+}
+
+bool pg_queue_on_own_step(struct pg_queue *queue) {
+  pthread_mutex_lock(&queue->lock);
+  const bool own = queue->busy && pthread_equal(queue->runner, pthread_self());
+  pthread_mutex_unlock(&queue->lock);
+  return own;
+}
+
+/* Makes the running step stop waiting for whatever it waits for. */
+static void interrupt(struct pg_queue *queue) {
+  atomic_store(&queue->dropped, true);
+  pthread_mutex_lock(&queue->lock);
+  struct pg_queue *other = queue->blocked_on;
+  if (other != NULL) retain(other); /* alive: the running step holds its mark */
+  pthread_mutex_unlock(&queue->lock);
+  if (other != NULL) {
+    pthread_mutex_lock(&other->lock);
+    pthread_cond_broadcast(&other->progress);
+    pthread_mutex_unlock(&other->lock);
+    pg_queue_release(other);
+  }
+  pg_values_changed();
+}
+
+void pg_queue_close(struct pg_queue *queue, bool drop) {
+  pthread_mutex_lock(&queue->lock);
+  queue->closing = true;
+  if (!drop) (void)reach(queue, queue->pushed, PG_FOREVER);
+  pthread_cond_signal(&queue->wake);
+  pthread_mutex_unlock(&queue->lock);
+  if (drop) {
+    discard_queued(queue);
+    interrupt(queue);
+    pthread_mutex_lock(&queue->lock); /* the executor may have looked before the queue was empty */
+    pthread_cond_signal(&queue->wake);
+    pthread_mutex_unlock(&queue->lock);
+    pthread_detach(queue->thread); /* it ends with its running step, which nobody can stop */
+  } else {
+    pthread_join(queue->thread, NULL);
+  }
+}
+
+aclError pg_mark_record(struct pg_queue *queue, struct pg_mark **out) {
+  struct pg_mark *mark = pg_alloc_zeroed(sizeof *mark);
+  if (mark == NULL) return ACL_ERROR_BAD_ALLOC;
+  atomic_init(&mark->refs, 2); /* the caller and the step */
+  retain(queue);
+  mark->queue = queue;
+  const struct pg_step step = {.kind = PG_STEP_MARK, .u.mark = mark};
+  aclError status = ACL_SUCCESS;
+  pthread_mutex_lock(&queue->lock);
+  if (queue->closing)
+    status = ACL_ERROR_RT_INVALID_HANDLE;
+  else if (!reserve(queue, 1))
+    status = ACL_ERROR_BAD_ALLOC;
+  else {
+    mark->ticket = queue->pushed + 1;
+    push(queue, &step, 1);
+  }
+  pthread_mutex_unlock(&queue->lock);
+  if (status == ACL_SUCCESS) {
+    *out = mark;
+  } else {
+    pg_mark_release(mark);
+    pg_mark_release(mark);
+  }
+  return status;
+}
+
+void pg_mark_retain(struct pg_mark *mark) { atomic_fetch_add(&mark->refs, 1); }
+
+void pg_mark_release(struct pg_mark *mark) {
+  if (atomic_fetch_sub(&mark->refs, 1) != 1) return;
+  pg_queue_release(mark->queue);
+  pg_free(mark);
+}
+
+bool pg_mark_done(struct pg_mark *mark) {
+  struct pg_queue *queue = mark->queue;
+  pthread_mutex_lock(&queue->lock);
+  const bool done = completed(queue) >= mark->ticket;
+  if (!done) kick(queue);
+  pthread_mutex_unlock(&queue->lock);
+  return done;
+}
+
+aclError pg_mark_sync(struct pg_mark *mark, int64_t timeout_ns) {
+  struct pg_queue *queue = mark->queue;
+  pthread_mutex_lock(&queue->lock);
+  const bool reached = reach(queue, mark->ticket, timeout_ns);
+  pthread_mutex_unlock(&queue->lock);
+  return reached ? ACL_SUCCESS : ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
+}
+
+int64_t pg_mark_time_ns(struct pg_mark *mark) { return atomic_load(&mark->time_ns); }

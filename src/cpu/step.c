@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/step.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "acl/acl_rt.h"
+#include "core/clock.h"
+#include "cpu/kernel_set.h"
+#include "cpu/workers.h"
+
+enum {
+  BYTES_PER_THREAD = 262144, /* below this a second thread costs more than it brings */
+  COPY_BLOCK = 262144
+};
+
+static int threads_for(int64_t bytes) {
+  const int64_t threads = bytes / BYTES_PER_THREAD;
+  return threads > INT32_MAX ? INT32_MAX : threads < 1 ? 1 : (int)threads;
+}
+
+/* One item is a row, or a block of the only row. */
+static void copy_items(const void *args, int64_t begin, int64_t end) {
+  const struct pg_copy *c = args;
+  if (c->height == 1) {
+    const size_t from = (size_t)begin * COPY_BLOCK;
+    const size_t to = (size_t)end * COPY_BLOCK < c->width ? (size_t)end * COPY_BLOCK : c->width;
+    memmove((char *)c->dst + from, (const char *)c->src + from, to - from);
+    return;
+  }
+  for (int64_t row = begin; row < end; row++)
+    memmove((char *)c->dst + (size_t)row * c->dst_pitch,
+            (const char *)c->src + (size_t)row * c->src_pitch, c->width);
+}
+
+/* Overlapping ranges are copied in one piece, as memmove would. */
+static bool overlaps(const struct pg_copy *c) {
+  const char *dst = c->dst, *src = c->src;
+  return dst < src + c->width && src < dst + c->width;
+}
+
+void pg_copy_run(const struct pg_copy *copy) {
+  if (copy->height == 1 && overlaps(copy)) {
+    memmove(copy->dst, copy->src, copy->width);
+    return;
+  }
+  const int64_t items = copy->height == 1 ? (int64_t)((copy->width + COPY_BLOCK - 1) / COPY_BLOCK)
+                                          : (int64_t)copy->height;
+  pg_workers_run(copy_items, copy, items, threads_for((int64_t)(copy->width * copy->height)));
+}
+
+void pg_fill_run(const struct pg_fill *fill) {
+  const int64_t bytes = (int64_t)fill->count * fill->element;
+  const int64_t block = COPY_BLOCK / fill->element;
+  const struct pg_fill_args whole = {.dst = fill->dst,
+                                     .stride = block,
+                                     .width = block,
+                                     .value = fill->value,
+                                     .element = fill->element};
+  const int64_t blocks = (int64_t)fill->count / block, rest = (int64_t)fill->count % block;
+  pg_kernel_fn *fn = pg_kernel_find(PG_KERNEL_FILL);
+  pg_workers_run(fn, &whole, blocks, threads_for(bytes));
+  if (rest > 0) {
+    struct pg_fill_args tail = whole;
+    tail.dst = (char *)fill->dst + blocks * COPY_BLOCK;
+    tail.width = rest;
+    fn(&tail, 0, 1);
+  }
+}
+
+/* Guards nothing but the moment between a waiter's look at its value and its sleep. */
+static pthread_mutex_t values_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t values_cond; /* woken by value writes and by dropped queues */
+static pthread_once_t values_once = PTHREAD_ONCE_INIT;
+static void values_init(void) { pg_cond_init(&values_cond); }
+
+void pg_values_changed(void) {
+  (void)pthread_once(&values_once, values_init);
+  pthread_mutex_lock(&values_lock);
+  pthread_cond_broadcast(&values_cond);
+  pthread_mutex_unlock(&values_lock);
+}
+
+static void write_value(const struct pg_value *v) {
+  __atomic_store_n(v->address, v->value, __ATOMIC_RELEASE);
+  pg_values_changed();
+}
+
+static bool holds(const struct pg_value *v) {
+  const uint64_t found = __atomic_load_n(v->address, __ATOMIC_ACQUIRE);
+  switch (v->comparison) {
+    case ACL_STREAM_WAIT_VALUE_EQ:
+      return found == v->value;
+    case ACL_STREAM_WAIT_VALUE_AND:
+      return (found & v->value) != 0;
+    case ACL_STREAM_WAIT_VALUE_NOR:
+      return ~(found | v->value) != 0;
+    default: /* ACL_STREAM_WAIT_VALUE_GEQ */
+      return found >= v->value;
+  }
+}
+
+/* The value may also be written by a kernel or by the program itself, which wakes nobody:
+ * so the wait looks again every millisecond. */
+static aclError wait_value(const struct pg_value *v, const atomic_bool *dropped,
+                           struct pg_failure *why) {
+  const int64_t deadline = pg_deadline(v->timeout_ns);
+  (void)pthread_once(&values_once, values_init);
+  pthread_mutex_lock(&values_lock);
+  bool late = false;
+  while (!holds(v) && !late && !atomic_load(dropped)) {
+    const int64_t now = pg_now_ns();
+    const int64_t look = now + PG_NS_PER_MS;
+    late = deadline != PG_FOREVER && now >= deadline;
+    if (!late)
+      (void)pg_cond_wait_until(&values_cond, &values_lock,
+                               deadline != PG_FOREVER && deadline < look ? deadline : look);
+  }
+  pthread_mutex_unlock(&values_lock);
+  if (!late) return ACL_SUCCESS;
+  pg_failure_set(why, ACL_ERROR_RT_WAIT_TIMEOUT, "a wait was not satisfied within %lld ms",
+                 (long long)(v->timeout_ns / PG_NS_PER_MS));
+  return why->code;
+}
+
+aclError pg_step_run(const struct pg_step *step, const atomic_bool *dropped,
+                     struct pg_failure *why) {
+  switch (step->kind) {
+    case PG_STEP_KERNEL:
+      pg_workers_run(pg_kernel_find(step->u.kernel.id), step->u.kernel.args, step->u.kernel.items,
+                     threads_for(step->bytes));
+      return ACL_SUCCESS;
+    case PG_STEP_COPY:
+      pg_copy_run(&step->u.copy);
+      return ACL_SUCCESS;
+    case PG_STEP_FILL:
+      pg_fill_run(&step->u.fill);
+      return ACL_SUCCESS;
+    case PG_STEP_CALL:
+      return step->u.call.fn(&step->u.call, why);
+    case PG_STEP_WRITE_VALUE:
+      write_value(&step->u.value);
+      return ACL_SUCCESS;
+    case PG_STEP_WAIT_VALUE:
+      return wait_value(&step->u.value, dropped, why);
+    default:
+      pg_failure_set(why, ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "step kind %d is unknown",
+                     (int)step->kind);
+      return why->code;
+  }
+}

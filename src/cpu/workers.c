@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/workers.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "core/status.h"
+#include "cpu/cpu_count.h"
+#include "poolgrad.h"
+
+enum { THREADS_MAX = 1024, CHUNKS_PER_THREAD = 4, SPIN_NS = 30000 };
+
+/* Lives on its caller's stack. */
+struct job {
+  pg_kernel_fn *fn;
+  const void *args;
+  int64_t items, chunks;
+  _Atomic int64_t next; /* first chunk nobody has taken */
+  int room;             /* workers that may still join */
+  atomic_int inside;    /* workers that have joined and not left; changes under the lock */
+  struct job *link;
+};
+
+/* The lock guards every field that is not atomic.  Never taken together with a queue's. */
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t wake; /* workers sleep here; woken by a new job and by stop */
+  pthread_cond_t left; /* callers wait here for workers to leave their job; woken by those */
+  struct job *jobs;
+  pthread_t ids[THREADS_MAX];
+  int running; /* worker threads that exist */
+  int sleeping;
+  bool stop;
+  atomic_int count;   /* threads a job may have; 0: not decided yet */
+  atomic_uint posted; /* rises with each job; spinning workers watch it */
+} workers = {.lock = PTHREAD_MUTEX_INITIALIZER,
+             .wake = PTHREAD_COND_INITIALIZER,
+             .left = PTHREAD_COND_INITIALIZER};
+
+/* Guards the changing of the set itself: start, stop, resize. */
+static pthread_mutex_t resize = PTHREAD_MUTEX_INITIALIZER;
+
+static void relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static void work(struct job *job) {
+  for (;;) {
+    const int64_t chunk = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
+    if (chunk >= job->chunks) return;
+    /* split evenly without a product that could overflow */
+    const int64_t base = job->items / job->chunks, rest = job->items % job->chunks;
+    const int64_t begin = base * chunk + (chunk < rest ? chunk : rest);
+    job->fn(job->args, begin, begin + base + (chunk < rest));
+  }
+}
+
+static struct job *open_job(void) {
+  for (struct job *job = workers.jobs; job != NULL; job = job->link)
+    if (job->room > 0 && atomic_load_explicit(&job->next, memory_order_relaxed) < job->chunks)
+      return job;
+  return NULL;
+}
+
+static void help(struct job *job) {
+  job->room--;
+  atomic_fetch_add(&job->inside, 1);
+  pthread_mutex_unlock(&workers.lock);
+  work(job);
+  pthread_mutex_lock(&workers.lock);
+  if (atomic_fetch_sub(&job->inside, 1) == 1) pthread_cond_broadcast(&workers.left);
+}
+
+/* True when a job was posted while spinning.  Called and left with the lock held. */
+static bool spin(void) {
+  const unsigned seen = atomic_load(&workers.posted);
+  pthread_mutex_unlock(&workers.lock);
+  const int64_t end = pg_now_ns() + SPIN_NS;
+  bool posted = false;
+  while (!posted && pg_now_ns() < end)
+    for (int i = 0; i < 64 && !posted; i++) {
+      relax();
+      posted = atomic_load_explicit(&workers.posted, memory_order_relaxed) != seen;
+    }
+  pthread_mutex_lock(&workers.lock);
+  return atomic_load(&workers.posted) != seen;
+}
+
+static void *worker(void *unused) {
+  pthread_mutex_lock(&workers.lock);
+  while (!workers.stop) {
+    struct job *job = open_job();
+    if (job != NULL) {
+      help(job);
+    } else if (!spin() && !workers.stop) {
+      workers.sleeping++;
+      pthread_cond_wait(&workers.wake, &workers.lock);
+      workers.sleeping--;
+    }
+  }
+  pthread_mutex_unlock(&workers.lock);
+  return unused;
+}
+
+/* Starts what is missing.  Fewer threads than wanted is slower, not wrong. */
+static void start_workers(int wanted) {
+  pthread_mutex_lock(&resize);
+  pthread_mutex_lock(&workers.lock);
+  while (workers.running < wanted &&
+         pthread_create(&workers.ids[workers.running], NULL, worker, NULL) == 0)
+    workers.running++;
+  pthread_mutex_unlock(&workers.lock);
+  pthread_mutex_unlock(&resize);
+}
+
+static void stop_workers(void) {
+  pthread_mutex_lock(&workers.lock);
+  workers.stop = true;
+  atomic_fetch_add(&workers.posted, 1);
+  pthread_cond_broadcast(&workers.wake);
+  const int running = workers.running;
+  pthread_mutex_unlock(&workers.lock);
+  for (int i = 0; i < running; i++) pthread_join(workers.ids[i], NULL);
+  pthread_mutex_lock(&workers.lock);
+  workers.running = 0;
+  workers.stop = false;
+  pthread_mutex_unlock(&workers.lock);
+}
+
+static void post(struct job *job) {
+  pthread_mutex_lock(&workers.lock);
+  job->link = workers.jobs;
+  workers.jobs = job;
+  atomic_fetch_add(&workers.posted, 1);
+  for (int i = 0; i < job->room && i < workers.sleeping; i++) pthread_cond_signal(&workers.wake);
+  pthread_mutex_unlock(&workers.lock);
+}
+
+static void withdraw(struct job *job) {
+  pthread_mutex_lock(&workers.lock);
+  struct job **link = &workers.jobs;
+  while (*link != job) link = &(*link)->link;
+  *link = job->link;
+  while (atomic_load(&job->inside) > 0) pthread_cond_wait(&workers.left, &workers.lock);
+  pthread_mutex_unlock(&workers.lock);
+}
+
+void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threads) {
+  const int count = pg_workers_count();
+  if (threads > count) threads = count;
+  if (threads > items) threads = (int)items;
+  if (threads <= 1) {
+    if (items > 0) fn(args, 0, items);
+    return;
+  }
+  struct job job = {.fn = fn, .args = args, .items = items, .room = threads - 1};
+  const int64_t chunks = (int64_t)threads * CHUNKS_PER_THREAD;
+  job.chunks = chunks < items ? chunks : items;
+  pthread_mutex_lock(&workers.lock);
+  const bool short_handed = workers.running < count - 1;
+  pthread_mutex_unlock(&workers.lock);
+  if (short_handed) start_workers(count - 1);
+  post(&job);
+  work(&job);
+  withdraw(&job);
+}
+
+void pg_workers_stop(void) {
+  pthread_mutex_lock(&resize);
+  stop_workers();
+  pthread_mutex_unlock(&resize);
+}
+
+static aclError environment_count(const char *api, int *count) {
+  const char *text = getenv("POOLGRAD_THREADS");
+  char *end = NULL;
+  *count = pg_cpu_count();
+  if (text == NULL || text[0] == '\0') return ACL_SUCCESS;
+  const long value = strtol(text, &end, 10);
+  if (*end != '\0' || value < 1 || value > THREADS_MAX)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "POOLGRAD_THREADS is '%s', allowed is 1 to %d",
+                   text, THREADS_MAX);
+  *count = (int)value;
+  return ACL_SUCCESS;
+}
+
+aclError pg_workers_configure(const char *api) {
+  int count;
+  PG_TRY(environment_count(api, &count));
+  int undecided = 0;
+  atomic_compare_exchange_strong(&workers.count, &undecided, count);
+  return ACL_SUCCESS;
+}
+
+/* Without aclInit a wrong POOLGRAD_THREADS leaves its sentence and one thread. */
+int pg_workers_count(void) {
+  int count = atomic_load(&workers.count);
+  if (count == 0) {
+    if (pg_workers_configure("POOLGRAD_THREADS") != ACL_SUCCESS) return 1;
+    count = atomic_load(&workers.count);
+  }
+  return count;
+}
+
+int poolgrad_threads(void) { return pg_workers_count(); }
+
+int poolgrad_set_threads(int count) {
+  PG_CHECK(count >= 0 && count <= THREADS_MAX, ACL_ERROR_INVALID_PARAM,
+           "count is %d, allowed is 1 to %d, or 0 for the default", count, THREADS_MAX);
+  if (count == 0) PG_TRY(environment_count(__func__, &count));
+  pthread_mutex_lock(&resize);
+  stop_workers();
+  atomic_store(&workers.count, count);
+  pthread_mutex_unlock(&resize);
+  return ACL_SUCCESS;
+}

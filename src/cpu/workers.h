@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workers: the one set of threads that all streams' kernels spread over.
+ *
+ * The caller always takes part, so `count` threads means count - 1 workers.  Workers start when
+ * first needed, spin for a short while after a job (the next one is often near), then sleep. */
+#ifndef PG_WORKERS_H_
+#define PG_WORKERS_H_
+
+#include "acl/acl_base.h"
+#include "kernels/kernels.h"
+
+/* Reads POOLGRAD_THREADS; a sentence for what is not a positive number. */
+aclError pg_workers_configure(const char *api);
+
+/* Threads a job may have, the caller included. */
+int pg_workers_count(void);
+
+/* Runs fn over [0, items) on at most `threads` threads and returns when all of it is done.
+ * Several callers at once share the workers. */
+void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threads);
+
+/* Ends the worker threads; the next run starts them again. */
+void pg_workers_stop(void);
+
+#endif

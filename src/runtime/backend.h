@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a backend is: one struct of functions that owns memory, queues and kernels.
+ *
+ *   step    one thing a stream does: a kernel, a copy, a fill, a call into the host, a wait
+ *   queue   a backend's stream: steps run one after another, in the order of their submission
+ *   mark    a point in a queue; it is done when all steps before it are
+ *
+ * The runtime validates; a backend may assume good arguments.  Functions that can fail return a
+ * status and leave the sentence to the caller, who knows the public function's name. */
+#ifndef PG_BACKEND_H_
+#define PG_BACKEND_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/status.h"
+#include "kernels/kernels.h"
+
+struct pg_queue;
+struct pg_mark;
+
+enum pg_step_kind {
+  PG_STEP_KERNEL,
+  PG_STEP_COPY,
+  PG_STEP_FILL,
+  PG_STEP_CALL,
+  PG_STEP_WAIT, /* until a mark is done */
+  PG_STEP_WRITE_VALUE,
+  PG_STEP_WAIT_VALUE,
+  PG_STEP_MARK /* made by record() alone */
+};
+
+/* height rows of width bytes; a plain copy has one row. */
+struct pg_copy {
+  void *dst;
+  const void *src;
+  size_t dst_pitch, src_pitch, width, height;
+};
+
+/* count elements of `element` bytes (1 or 4). */
+struct pg_fill {
+  void *dst;
+  size_t count;
+  uint32_t value;
+  int element;
+};
+
+/* A call into the host at its place in the queue.  Returning a code makes the queue fail; the
+ * sentence goes to *why. */
+struct pg_call {
+  aclError (*fn)(const struct pg_call *self, struct pg_failure *why);
+  void *arg;
+  void (*user)(void *); /* for fn's use: the caller's own function */
+  void (*discard)(
+      const struct pg_call *self); /* instead of fn when the step is dropped; optional */
+  bool own_thread; /* only on the queue's own thread, never on one that synchronises */
+};
+
+/* Comparisons are CANN's ACL_STREAM_WAIT_VALUE_*. */
+struct pg_value {
+  uint64_t *address; /* aligned to 8 bytes */
+  uint64_t value;
+  uint32_t comparison;
+  int64_t timeout_ns; /* PG_FOREVER: none */
+};
+
+struct pg_wait {
+  struct pg_mark *mark; /* the step owns a reference */
+  int64_t timeout_ns;
+};
+
+struct pg_kernel_step {
+  enum pg_kernel id;
+  aclDataType dtype;
+  int64_t items;
+  _Alignas(8) unsigned char args[PG_ARGS_BYTES];
+};
+
+struct pg_step {
+  enum pg_step_kind kind;
+  int64_t bytes; /* memory it touches: decides how many threads it is worth */
+  union {
+    struct pg_kernel_step kernel;
+    struct pg_copy copy;
+    struct pg_fill fill;
+    struct pg_call call;
+    struct pg_wait wait;
+    struct pg_value value;
+    struct pg_mark *mark;
+  } u;
+};
+
+struct pg_queue_options {
+  int device;               /* the backend's own number */
+  int device_id, stream_id; /* the public ones, for on_failure */
+  /* Told of each asynchronous failure, from the thread that ran the step.  Optional. */
+  void (*on_failure)(const struct pg_queue_options *queue, uint64_t ticket,
+                     const struct pg_failure *failure);
+};
+
+/* All functions are required. */
+struct pg_backend {
+  const char *name; /* its word in POOLGRAD_DEVICES */
+
+  int (*device_count)(void);
+  void (*describe)(int device, char *text, size_t size); /* "cpu (2 threads)" */
+  int (*core_count)(int device);
+  aclError (*configure)(const char *api); /* reads the environment; fails with a sentence */
+  void (*shut_down)(void);                /* ends all threads; the next use starts anew */
+
+  /* Memory.  alloc: at least 64-byte aligned; huge asks for huge pages, best effort. */
+  void *(*alloc)(int device, size_t bytes, bool huge);
+  void (*free)(int device, void *memory);
+  void *(*host_alloc)(int device, size_t bytes);
+  void (*host_free)(int device, void *memory);
+  void (*memory_info)(int device, size_t *free_bytes, size_t *total_bytes);
+  aclError (*copy)(int device, const struct pg_copy *copy); /* at once, no queue involved */
+  aclError (*fill)(int device, const struct pg_fill *fill);
+
+  /* Queues.  close: waits for the steps (drop: discards those not begun, waits for nothing);
+   * afterwards submit fails.  sync: until the steps submitted so far are done;
+   * ACL_ERROR_RT_STREAM_SYNC_TIMEOUT when the time is up; the first asynchronous failure goes
+   * to *failure, once. */
+  aclError (*queue_create)(const struct pg_queue_options *options, struct pg_queue **out);
+  void (*queue_close)(struct pg_queue *queue, bool drop);
+  void (*queue_release)(struct pg_queue *queue);
+  aclError (*submit)(struct pg_queue *queue, const struct pg_step *steps, size_t count);
+  aclError (*sync)(struct pg_queue *queue, int64_t timeout_ns, struct pg_failure *failure);
+  bool (*idle)(struct pg_queue *queue);
+  void (*abort)(struct pg_queue *queue); /* discards the steps not begun */
+  void (*set_stop_on_failure)(struct pg_queue *queue, bool stop);
+  bool (*on_own_step)(struct pg_queue *queue); /* is the caller inside one of its steps? */
+
+  /* Marks, counted.  A mark outlives its queue: a closed queue's marks are done. */
+  aclError (*record)(struct pg_queue *queue, struct pg_mark **out);
+  void (*mark_retain)(struct pg_mark *mark);
+  void (*mark_release)(struct pg_mark *mark);
+  bool (*mark_done)(struct pg_mark *mark);
+  aclError (*mark_sync)(struct pg_mark *mark, int64_t timeout_ns);
+  int64_t (*mark_time_ns)(struct pg_mark *mark); /* 0: was dropped, never reached */
+};
+
+extern const struct pg_backend pg_backend_cpu;
+
+/* The backends there are, in the order of the default device list; ends with NULL. */
+extern const struct pg_backend *const pg_backends[];
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/context.h"
+
+#include <sched.h>
+
+#include "core/alloc.h"
+#include "runtime/stream.h"
+
+static _Thread_local void *current; /* handle; a stale one counts as none */
+
+/* The process-wide values of the system parameters, which operators read. */
+static _Atomic int64_t process_option[ACL_OPT_ENABLE_KERNEL_EARLY_START + 1];
+
+void *pg_context_current_handle(void) { return current; }
+void pg_context_make_current(void *handle) { current = handle; }
+
+aclError pg_context_current(const char *api, struct pg_context **out) {
+  *out = pg_acquire(current, PG_CONTEXT);
+  if (*out != NULL) return ACL_SUCCESS;
+  return pg_fail(api, ACL_ERROR_RT_CONTEXT_NULL,
+                 "this thread has no current context (%s), aclrtSetDevice or "
+                 "aclrtSetCurrentContext must come first",
+                 current == NULL ? "none was set" : "the one it had was destroyed");
+}
+
+static void destroy(struct pg_object *self) {
+  struct pg_context *context = (struct pg_context *)self;
+  pthread_mutex_destroy(&context->lock);
+  pg_free(context);
+}
+
+aclError pg_context_create(const char *api, const struct pg_device *device, int device_id,
+                           bool primary, void **handle) {
+  struct pg_context *context = pg_alloc_zeroed(sizeof *context);
+  if (context != NULL) {
+    atomic_init(&context->object.refs, 1);
+    context->object.destroy = destroy;
+    context->device = device;
+    context->device_id = device_id;
+    context->primary = primary;
+    pthread_mutex_init(&context->lock, NULL);
+    context->handle = pg_handle_open(PG_CONTEXT, &context->object);
+    if (context->handle == NULL)
+      pg_release(&context->object);
+    else {
+      *handle = context->handle;
+      return ACL_SUCCESS;
+    }
+  }
+  return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for a context");
+}
+
+static void *first_stream(struct pg_context *context) {
+  pthread_mutex_lock(&context->lock);
+  void *handle = context->streams == NULL ? NULL : context->streams->handle;
+  pthread_mutex_unlock(&context->lock);
+  return handle;
+}
+
+bool pg_context_close(void *handle) {
+  struct pg_context *context = pg_handle_close(handle, PG_CONTEXT);
+  if (context == NULL) return false;
+  void *stream;
+  while ((stream = first_stream(context)) != NULL)
+    if (!pg_stream_close(stream, false)) sched_yield(); /* another thread is destroying it */
+  pg_release(&context->object);
+  return true;
+}
+
+aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
+  void *handle;
+  const struct pg_device *device;
+  PG_CHECK_PTR(context, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_device_find(__func__, deviceId, &device));
+  PG_TRY(pg_context_create(__func__, device, deviceId, false, &handle));
+  pg_context_make_current(handle);
+  *context = handle;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDestroyContext(aclrtContext context) {
+  PG_CHECK_PTR(context, ACL_ERROR_INVALID_PARAM);
+  struct pg_context *found = pg_acquire(context, PG_CONTEXT);
+  PG_CHECK(found != NULL, ACL_ERROR_RT_CONTEXT_NULL, "context is %s, a live context is required",
+           pg_handle_what(context));
+  const bool primary = found->primary;
+  const int device = found->device_id;
+  pg_release(&found->object);
+  PG_CHECK(!primary, ACL_ERROR_RT_CONTEXT_NULL,
+           "context is the default context of device %d, which aclrtResetDevice ends", device);
+  PG_CHECK(pg_context_close(context), ACL_ERROR_RT_CONTEXT_NULL,
+           "context is %s, a live context is required", pg_handle_what(context));
+  if (current == context) current = NULL;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetCurrentContext(aclrtContext context) {
+  PG_CHECK_PTR(context, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(pg_is_live(context, PG_CONTEXT), ACL_ERROR_RT_PARAM_INVALID,
+           "context is %s, a live context is required", pg_handle_what(context));
+  pg_context_make_current(context);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetCurrentContext(aclrtContext *context) {
+  struct pg_context *found;
+  PG_CHECK_PTR(context, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_context_current(__func__, &found));
+  *context = found->handle;
+  pg_release(&found->object);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
+  struct pg_context *context;
+  struct pg_stream *found;
+  PG_CHECK_PTR(stream, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_context_current(__func__, &context));
+  const aclError status = pg_stream_default(__func__, context, &found);
+  pg_release(&context->object);
+  PG_TRY(status);
+  *stream = found->handle;
+  pg_stream_release(found);
+  return ACL_SUCCESS;
+}
+
+static aclError check_option(const char *api, aclSysParamOpt opt, int last) {
+  if ((int)opt >= 0 && (int)opt <= last) return ACL_SUCCESS;
+  return pg_fail(api, ACL_ERROR_INVALID_PARAM, "opt is %d, allowed is 0 to %d", (int)opt, last);
+}
+
+static aclError check_value(const char *api, aclSysParamOpt opt, int64_t value) {
+  const int64_t last = opt == ACL_OPT_DETERMINISTIC ? 3 : 1;
+  if (value >= 0 && value <= last) return ACL_SUCCESS;
+  return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID,
+                 "value is %lld, allowed for option %d is 0 to %lld", (long long)value, (int)opt,
+                 (long long)last);
+}
+
+aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+  struct pg_context *context;
+  PG_TRY(check_option(__func__, opt, PG_CONTEXT_OPTIONS - 1));
+  PG_TRY(check_value(__func__, opt, value));
+  PG_TRY(pg_context_current(__func__, &context));
+  pthread_mutex_lock(&context->lock);
+  context->option[opt] = value;
+  context->option_set[opt] = true;
+  pthread_mutex_unlock(&context->lock);
+  atomic_store(&process_option[opt], value); /* as in CANN: the last setter wins everywhere */
+  pg_release(&context->object);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
+  struct pg_context *context;
+  PG_CHECK_PTR(value, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(check_option(__func__, opt, PG_CONTEXT_OPTIONS - 1));
+  PG_TRY(pg_context_current(__func__, &context));
+  pthread_mutex_lock(&context->lock);
+  const bool set = context->option_set[opt];
+  const int64_t found = context->option[opt];
+  pthread_mutex_unlock(&context->lock);
+  pg_release(&context->object);
+  PG_CHECK(set, ACL_ERROR_RT_SYSPARAMOPT_NOT_SET,
+           "option %d was never set in this context, aclrtCtxSetSysParamOpt sets it", (int)opt);
+  *value = found;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+  PG_TRY(check_option(__func__, opt, ACL_OPT_ENABLE_KERNEL_EARLY_START));
+  PG_TRY(check_value(__func__, opt, value));
+  atomic_store(&process_option[opt], value);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
+  PG_CHECK_PTR(value, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(check_option(__func__, opt, ACL_OPT_ENABLE_KERNEL_EARLY_START));
+  *value = atomic_load(&process_option[opt]);
+  return ACL_SUCCESS;
+}

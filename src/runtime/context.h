@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: a device's streams and parameters, current per thread. */
+#ifndef PG_CONTEXT_H_
+#define PG_CONTEXT_H_
+
+#include <pthread.h>
+
+#include "core/handle.h"
+#include "runtime/device.h"
+
+struct pg_stream;
+
+enum { PG_CONTEXT_OPTIONS = 3 };
+
+struct pg_context {
+  struct pg_object object;
+  void *handle;
+  const struct pg_device *device;
+  int device_id;
+  bool primary;                     /* made by aclrtSetDevice, ended by aclrtResetDevice alone */
+  pthread_mutex_t lock;             /* guards what follows */
+  struct pg_stream *streams;        /* all of them, the default one included */
+  struct pg_stream *default_stream; /* made when first asked for */
+  int64_t option[PG_CONTEXT_OPTIONS];
+  bool option_set[PG_CONTEXT_OPTIONS];
+};
+
+/* A new context with its handle; not made current. */
+aclError pg_context_create(const char *api, const struct pg_device *device, int device_id,
+                           bool primary, void **handle);
+
+/* Ends a context: its handle first, then its streams, whose work it waits for.  False when the
+ * handle is not (or no longer) a live context. */
+bool pg_context_close(void *handle);
+
+/* The calling thread's current context with a reference for the caller.
+ * ACL_ERROR_RT_CONTEXT_NULL and a sentence when it has none. */
+aclError pg_context_current(const char *api, struct pg_context **out);
+
+/* The calling thread's current handle, which may be stale or NULL. */
+void *pg_context_current_handle(void);
+void pg_context_make_current(void *handle);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies and fills, at once or in a stream. */
+#include <stdint.h>
+
+#include "core/clock.h"
+#include "runtime/memory.h"
+#include "runtime/stream.h"
+
+/* The runtime knows its own allocations and refuses to run over their ends. */
+static aclError check_room(const char *api, const char *name, const void *address, size_t bytes) {
+  size_t room;
+  if (pg_memory_holds(address, bytes, &room)) return ACL_SUCCESS;
+  return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID,
+                 "%zu bytes at %s run over the end of its allocation, which has %zu left", bytes,
+                 name, room);
+}
+
+static aclError check_copy(const char *api, const void *dst, size_t dest_max, const void *src,
+                           size_t count, aclrtMemcpyKind kind) {
+  if (dst == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "dst");
+  if (src == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "src");
+  if ((int)kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "kind is %d, allowed is 0 to 5", (int)kind);
+  if (count > dest_max)
+    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "count is %zu, destMax allows %zu", count,
+                   dest_max);
+  PG_TRY(check_room(api, "dst", dst, count));
+  return check_room(api, "src", src, count);
+}
+
+static struct pg_copy flat(void *dst, const void *src, size_t count) {
+  return (struct pg_copy){.dst = dst, .src = src, .width = count, .height = 1};
+}
+
+static aclError copy_now(const char *api, const struct pg_copy *copy) {
+  struct pg_context *context;
+  PG_TRY(pg_context_current(api, &context));
+  const aclError status = context->device->backend->copy(context->device->ordinal, copy);
+  pg_release(&context->object);
+  return status == ACL_SUCCESS ? status : pg_fail(api, status, "the device could not copy");
+}
+
+/* Pageable host memory may be gone or changed when the stream gets there, so such a copy waits
+ * for the stream and is done before the call returns, as CANN does it. */
+static aclError copy_in_stream(const char *api, aclrtStream handle, const struct pg_copy *copy) {
+  struct pg_stream *stream;
+  aclError status;
+  PG_TRY(pg_stream_resolve(api, handle, &stream));
+  const bool pageable = pg_memory_find(copy->dst).kind == PG_MEMORY_UNKNOWN ||
+                        pg_memory_find(copy->src).kind == PG_MEMORY_UNKNOWN;
+  if (pageable) {
+    status = pg_stream_sync(api, stream, PG_FOREVER);
+    if (status == ACL_SUCCESS) status = copy_now(api, copy);
+  } else {
+    const struct pg_step step = {
+        .kind = PG_STEP_COPY, .bytes = (int64_t)(copy->width * copy->height), .u.copy = *copy};
+    status = pg_stream_submit(api, stream, &step, 1);
+  }
+  pg_stream_release(stream);
+  return status;
+}
+
+static aclError copy_async(const char *api, void *dst, size_t dest_max, const void *src,
+                           size_t count, aclrtMemcpyKind kind, aclrtStream stream) {
+  if (count == 0) return ACL_SUCCESS;
+  PG_TRY(check_copy(api, dst, dest_max, src, count, kind));
+  if (kind == ACL_MEMCPY_HOST_TO_HOST)
+    return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                   "kind is host to host, which streams do not do; aclrtMemcpy does");
+  const struct pg_copy copy = flat(dst, src, count);
+  return copy_in_stream(api, stream, &copy);
+}
+
+aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
+                     aclrtMemcpyKind kind) {
+  if (count == 0) return ACL_SUCCESS;
+  PG_TRY(check_copy(__func__, dst, destMax, src, count, kind));
+  if (dst == src) return ACL_SUCCESS;
+  const struct pg_copy copy = flat(dst, src, count);
+  return copy_now(__func__, &copy);
+}
+
+aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count,
+                          aclrtMemcpyKind kind, aclrtStream stream) {
+  return copy_async(__func__, dst, destMax, src, count, kind, stream);
+}
+
+aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src, size_t count,
+                                       aclrtMemcpyKind kind, aclrtStream stream) {
+  return copy_async(__func__, dst, destMax, src, count, kind, stream);
+}
+
+/* The last byte a pitched range touches must fit; pitches and heights may be large. */
+static aclError check_rows(const char *api, const char *name, const void *address, size_t pitch,
+                           size_t width, size_t height) {
+  size_t before, bytes;
+  if (__builtin_mul_overflow(pitch, height - 1, &before) ||
+      __builtin_add_overflow(before, width, &bytes))
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                   "%s has %zu rows of %zu bytes, too large to address", name, height, pitch);
+  return check_room(api, name, address, bytes);
+}
+
+static aclError check_2d(const char *api, const struct pg_copy *c, aclrtMemcpyKind kind) {
+  if (c->dst == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "dst");
+  if (c->src == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "src");
+  if (c->width > c->dst_pitch || c->width > c->src_pitch)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                   "width is %zu, it must not exceed dpitch (%zu) and spitch (%zu)", c->width,
+                   c->dst_pitch, c->src_pitch);
+  if ((int)kind < ACL_MEMCPY_HOST_TO_DEVICE || kind > ACL_MEMCPY_DEFAULT)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "kind is %d, allowed is 1 to 4", (int)kind);
+  PG_TRY(check_rows(api, "dst", c->dst, c->dst_pitch, c->width, c->height));
+  return check_rows(api, "src", c->src, c->src_pitch, c->width, c->height);
+}
+
+aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+                       size_t height, aclrtMemcpyKind kind) {
+  const struct pg_copy copy = {dst, src, dpitch, spitch, width, height};
+  if (width == 0 || height == 0) return ACL_SUCCESS;
+  PG_TRY(check_2d(__func__, &copy, kind));
+  return copy_now(__func__, &copy);
+}
+
+aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+                            size_t height, aclrtMemcpyKind kind, aclrtStream stream) {
+  const struct pg_copy copy = {dst, src, dpitch, spitch, width, height};
+  if (width == 0 || height == 0) return ACL_SUCCESS;
+  PG_TRY(check_2d(__func__, &copy, kind));
+  return copy_in_stream(__func__, stream, &copy);
+}
+
+struct batch {
+  void **dsts;
+  size_t *dest_maxs;
+  void **srcs;
+  size_t *sizes;
+  size_t count;
+  size_t *fail_index;
+};
+
+/* Checks the whole batch before the first byte moves. */
+static aclError check_batch(const char *api, const struct batch *b,
+                            const aclrtMemcpyBatchAttr *attrs, const size_t *attr_indexes,
+                            size_t attr_count) {
+  if (b->fail_index != NULL) *b->fail_index = SIZE_MAX;
+  if (b->dsts == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "dsts");
+  if (b->dest_maxs == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "destMaxs");
+  if (b->srcs == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "srcs");
+  if (b->sizes == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "sizes");
+  if (attr_count > 0 && (attrs == NULL || attr_indexes == NULL))
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                   "attrs or attrsIndexes is NULL while numAttrs is %zu", attr_count);
+  if (b->count == 0)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "numBatches is 0, at least one copy is required");
+  for (size_t i = 0; i < b->count; i++) {
+    if (b->sizes[i] == 0) continue;
+    const aclError status =
+        check_copy(api, b->dsts[i], b->dest_maxs[i], b->srcs[i], b->sizes[i], ACL_MEMCPY_DEFAULT);
+    if (status == ACL_SUCCESS) continue;
+    if (b->fail_index != NULL) *b->fail_index = i;
+    return status;
+  }
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
+                          size_t numBatches, aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes,
+                          size_t numAttrs, size_t *failIndex) {
+  const struct batch b = {dsts, destMaxs, srcs, sizes, numBatches, failIndex};
+  PG_TRY(check_batch(__func__, &b, attrs, attrsIndexes, numAttrs));
+  for (size_t i = 0; i < numBatches; i++) {
+    const struct pg_copy copy = flat(dsts[i], srcs[i], sizes[i]);
+    if (sizes[i] > 0) PG_TRY(copy_now(__func__, &copy));
+  }
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
+                               size_t numBatches, aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes,
+                               size_t numAttrs, size_t *failIndex, aclrtStream stream) {
+  const struct batch b = {dsts, destMaxs, srcs, sizes, numBatches, failIndex};
+  PG_TRY(check_batch(__func__, &b, attrs, attrsIndexes, numAttrs));
+  for (size_t i = 0; i < numBatches; i++) {
+    const struct pg_copy copy = flat(dsts[i], srcs[i], sizes[i]);
+    if (sizes[i] > 0) PG_TRY(copy_in_stream(__func__, stream, &copy));
+  }
+  return ACL_SUCCESS;
+}
+
+static aclError check_fill(const char *api, const void *ptr, size_t max_count, size_t count) {
+  if (ptr == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "devPtr");
+  if (count > max_count)
+    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "count is %zu, maxCount allows %zu", count,
+                   max_count);
+  return check_room(api, "devPtr", ptr, count);
+}
+
+static aclError check_fill_words(const char *api, const void *ptr, size_t bytes, size_t count) {
+  if (ptr == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "ptr");
+  if ((uintptr_t)ptr % 4 != 0)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "ptr is %p, it must be a multiple of 4", ptr);
+  if (count > bytes / 4)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                   "numElements is %zu, memSize (%zu bytes) allows %zu", count, bytes, bytes / 4);
+  return check_room(api, "ptr", ptr, count * 4);
+}
+
+static aclError fill_now(const char *api, const struct pg_fill *fill) {
+  struct pg_context *context;
+  PG_TRY(pg_context_current(api, &context));
+  const aclError status = context->device->backend->fill(context->device->ordinal, fill);
+  pg_release(&context->object);
+  return status == ACL_SUCCESS ? status : pg_fail(api, status, "the device could not fill");
+}
+
+static aclError fill_in_stream(const char *api, aclrtStream handle, const struct pg_fill *fill) {
+  struct pg_stream *stream;
+  PG_TRY(pg_stream_resolve(api, handle, &stream));
+  const struct pg_step step = {
+      .kind = PG_STEP_FILL, .bytes = (int64_t)fill->count * fill->element, .u.fill = *fill};
+  const aclError status = pg_stream_submit(api, stream, &step, 1);
+  pg_stream_release(stream);
+  return status;
+}
+
+aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count) {
+  const struct pg_fill fill = {devPtr, count, (uint8_t)value, 1};
+  if (count == 0) return ACL_SUCCESS;
+  PG_TRY(check_fill(__func__, devPtr, maxCount, count));
+  return fill_now(__func__, &fill);
+}
+
+aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count,
+                          aclrtStream stream) {
+  const struct pg_fill fill = {devPtr, count, (uint8_t)value, 1};
+  if (count == 0) return ACL_SUCCESS;
+  PG_TRY(check_fill(__func__, devPtr, maxCount, count));
+  return fill_in_stream(__func__, stream, &fill);
+}
+
+aclError aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t numElements) {
+  const struct pg_fill fill = {ptr, numElements, value, 4};
+  PG_TRY(check_fill_words(__func__, ptr, memSize, numElements));
+  return numElements == 0 ? ACL_SUCCESS : fill_now(__func__, &fill);
+}
+
+aclError aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t numElements,
+                             aclrtStream stream) {
+  const struct pg_fill fill = {ptr, numElements, value, 4};
+  PG_TRY(check_fill_words(__func__, ptr, memSize, numElements));
+  return numElements == 0 ? ACL_SUCCESS : fill_in_stream(__func__, stream, &fill);
+}

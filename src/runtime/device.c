@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/device.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/soc.h"
+#include "poolgrad.h"
+#include "runtime/context.h"
+#include "runtime/stream.h"
+
+/* Guards everything in this struct but the rows up to `count`, which never change while a device
+ * is in use.  Held for bookkeeping only, never while a context closes. */
+static struct {
+  pthread_mutex_t lock;
+  bool known;
+  int count;
+  struct pg_device row[PG_DEVICES_MAX];
+  int users[PG_DEVICES_MAX];     /* aclrtSetDevice calls not yet undone */
+  void *primary[PG_DEVICES_MAX]; /* context handle, NULL when none */
+} devices = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct list {
+  int count;
+  struct pg_device row[PG_DEVICES_MAX];
+};
+
+static aclError add_word(const char *api, const char *word, size_t length, struct list *list) {
+  for (const struct pg_backend *const *b = pg_backends; *b != NULL; b++) {
+    if (strlen((*b)->name) != length || strncmp((*b)->name, word, length) != 0) continue;
+    for (int i = 0; i < (*b)->device_count() && list->count < PG_DEVICES_MAX; i++)
+      list->row[list->count++] = (struct pg_device){*b, i};
+    return ACL_SUCCESS;
+  }
+  return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                 "POOLGRAD_DEVICES has the word '%.*s', known is: cpu (a comma-separated list)",
+                 (int)length, word);
+}
+
+/* POOLGRAD_DEVICES: words, comma separated; a word may be repeated to get several devices. */
+static aclError list_devices(const char *api, struct list *list) {
+  const char *text = getenv("POOLGRAD_DEVICES");
+  list->count = 0;
+  if (text == NULL || text[0] == '\0') text = "cpu";
+  for (;;) {
+    const size_t length = strcspn(text, ",");
+    PG_TRY(add_word(api, text, length, list));
+    if (text[length] == '\0') return ACL_SUCCESS;
+    text += length + 1;
+  }
+}
+
+/* ASCEND_RT_VISIBLE_DEVICES: ascending ids; reading stops at the first entry that is none. */
+static void filter_visible(struct list *list) {
+  const char *text = getenv("ASCEND_RT_VISIBLE_DEVICES");
+  if (text == NULL) return;
+  struct list kept = {.count = 0};
+  long last = -1;
+  while (isdigit((unsigned char)*text)) {
+    char *end;
+    const long id = strtol(text, &end, 10);
+    if (id <= last || id >= list->count || (*end != ',' && *end != '\0')) break;
+    kept.row[kept.count++] = list->row[id];
+    last = id;
+    if (*end == '\0') break;
+    text = end + 1;
+  }
+  *list = kept;
+}
+
+static bool in_use(void) {
+  for (int i = 0; i < devices.count; i++)
+    if (devices.users[i] > 0) return true;
+  return pg_handle_count(PG_CONTEXT) > 0;
+}
+
+static aclError read_devices(const char *api) {
+  struct list list;
+  PG_TRY(list_devices(api, &list));
+  filter_visible(&list);
+  pthread_mutex_lock(&devices.lock);
+  if (!devices.known || !in_use()) {
+    devices.count = list.count;
+    memcpy(devices.row, list.row, sizeof devices.row);
+    devices.known = true;
+  }
+  pthread_mutex_unlock(&devices.lock);
+  return ACL_SUCCESS;
+}
+
+aclError pg_configure(const char *api) {
+  pg_log_configure();
+  PG_TRY(pg_soc_configure(api));
+  for (const struct pg_backend *const *b = pg_backends; *b != NULL; b++)
+    PG_TRY((*b)->configure(api));
+  return read_devices(api);
+}
+
+/* Programs may call aclrt functions without aclInit: the list is then read on first use. */
+static aclError ensure_known(const char *api) {
+  pthread_mutex_lock(&devices.lock);
+  const bool known = devices.known;
+  pthread_mutex_unlock(&devices.lock);
+  return known ? ACL_SUCCESS : read_devices(api);
+}
+
+aclError pg_device_find(const char *api, int64_t id, const struct pg_device **out) {
+  PG_TRY(ensure_known(api));
+  pthread_mutex_lock(&devices.lock);
+  const int count = devices.count;
+  pthread_mutex_unlock(&devices.lock);
+  if (id < 0 || id >= count)
+    return pg_fail(api, ACL_ERROR_RT_INVALID_DEVICEID,
+                   "device id is %lld, there %s %d device%s (0 to %d)", (long long)id,
+                   count == 1 ? "is" : "are", count, count == 1 ? "" : "s", count - 1);
+  *out = &devices.row[id];
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetDeviceCount(uint32_t *count) {
+  PG_CHECK_PTR(count, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(ensure_known(__func__));
+  pthread_mutex_lock(&devices.lock);
+  const int found = devices.count;
+  pthread_mutex_unlock(&devices.lock);
+  PG_CHECK(found > 0, ACL_ERROR_RT_NO_DEVICE,
+           "no device is visible: ASCEND_RT_VISIBLE_DEVICES is '%s', it must be an ascending list "
+           "of ids of the devices in POOLGRAD_DEVICES",
+           getenv("ASCEND_RT_VISIBLE_DEVICES") == NULL ? "" : getenv("ASCEND_RT_VISIBLE_DEVICES"));
+  *count = (uint32_t)found;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetDevice(int32_t deviceId) {
+  const struct pg_device *device;
+  aclError status = ACL_SUCCESS;
+  PG_TRY(pg_device_find(__func__, deviceId, &device));
+  pthread_mutex_lock(&devices.lock);
+  if (devices.primary[deviceId] == NULL)
+    status = pg_context_create(__func__, device, deviceId, true, &devices.primary[deviceId]);
+  void *primary = devices.primary[deviceId];
+  if (status == ACL_SUCCESS) devices.users[deviceId]++;
+  pthread_mutex_unlock(&devices.lock);
+  PG_TRY(status);
+  pg_context_make_current(primary);
+  return ACL_SUCCESS;
+}
+
+/* The last user closes the primary context. */
+static aclError reset(const char *api, int32_t id, bool force) {
+  const struct pg_device *device;
+  void *primary = NULL;
+  PG_TRY(pg_device_find(api, id, &device));
+  pthread_mutex_lock(&devices.lock);
+  const int users = devices.users[id];
+  if (users > 0) devices.users[id] = force ? 0 : users - 1;
+  if (users > 0 && devices.users[id] == 0) {
+    primary = devices.primary[id];
+    devices.primary[id] = NULL;
+  }
+  pthread_mutex_unlock(&devices.lock);
+  if (users == 0)
+    return pg_fail(api, ACL_ERROR_RT_CONTEXT_RELEASE_ERROR,
+                   "device %d is not set, aclrtSetDevice must come first", (int)id);
+  if (primary != NULL) (void)pg_context_close(primary);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtResetDevice(int32_t deviceId) { return reset(__func__, deviceId, false); }
+aclError aclrtResetDeviceForce(int32_t deviceId) { return reset(__func__, deviceId, true); }
+
+void pg_devices_release_all(void) {
+  void *handle;
+  pthread_mutex_lock(&devices.lock);
+  memset(devices.users, 0, sizeof devices.users);
+  memset(devices.primary, 0, sizeof devices.primary);
+  devices.known = false; /* the next use reads the environment again */
+  pthread_mutex_unlock(&devices.lock);
+  while ((handle = pg_handle_next(PG_CONTEXT, NULL)) != NULL) (void)pg_context_close(handle);
+  for (const struct pg_backend *const *b = pg_backends; *b != NULL; b++) (*b)->shut_down();
+}
+
+aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active) {
+  const struct pg_device *device;
+  PG_CHECK_PTR(active, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(flags == NULL, ACL_ERROR_INVALID_PARAM, "flags is reserved, it must be NULL");
+  PG_TRY(pg_device_find(__func__, deviceId, &device));
+  pthread_mutex_lock(&devices.lock);
+  *active = devices.primary[deviceId] != NULL;
+  pthread_mutex_unlock(&devices.lock);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetDevice(int32_t *deviceId) {
+  struct pg_context *context;
+  PG_CHECK_PTR(deviceId, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_context_current(__func__, &context));
+  *deviceId = context->device_id;
+  pg_release(&context->object);
+  return ACL_SUCCESS;
+}
+
+/* Every stream of the device in turn, within one deadline; the first failure is reported. */
+static aclError synchronize(const char *api, int64_t timeout_ns) {
+  struct pg_context *context;
+  PG_TRY(pg_context_current(api, &context));
+  const int device = context->device_id;
+  pg_release(&context->object);
+  const int64_t deadline = pg_deadline(timeout_ns);
+  aclError first = ACL_SUCCESS;
+  for (void *h = pg_handle_next(PG_STREAM, NULL); h != NULL; h = pg_handle_next(PG_STREAM, h)) {
+    struct pg_stream *stream = pg_acquire(h, PG_STREAM);
+    if (stream == NULL) continue;
+    if (stream->context->device_id == device) {
+      int64_t left = PG_FOREVER;
+      if (deadline != PG_FOREVER) left = deadline > pg_now_ns() ? deadline - pg_now_ns() : 0;
+      const aclError status = pg_stream_sync(api, stream, left < 0 ? PG_FOREVER : left);
+      if (first == ACL_SUCCESS) first = status;
+    }
+    pg_stream_release(stream);
+  }
+  return first;
+}
+
+aclError aclrtSynchronizeDevice(void) { return synchronize(__func__, PG_FOREVER); }
+
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
+  PG_CHECK(timeout >= -1, ACL_ERROR_RT_PARAM_INVALID,
+           "timeout is %d ms, allowed is -1 (for ever) or more", (int)timeout);
+  return synchronize(__func__, timeout == -1 ? PG_FOREVER : timeout * PG_NS_PER_MS);
+}
+
+const char *poolgrad_devices(void) {
+  static _Thread_local char text[PG_DEVICES_MAX * 64];
+  size_t used = 0;
+  text[0] = '\0';
+  if (ensure_known(__func__) != ACL_SUCCESS) return text;
+  pthread_mutex_lock(&devices.lock);
+  const int count = devices.count;
+  pthread_mutex_unlock(&devices.lock);
+  for (int i = 0; i < count; i++) {
+    char about[48];
+    devices.row[i].backend->describe(devices.row[i].ordinal, about, sizeof about);
+    used += (size_t)snprintf(text + used, sizeof text - used, "%d: %s\n", i, about);
+  }
+  return text;
+}

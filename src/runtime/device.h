@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices: what POOLGRAD_DEVICES lists and ASCEND_RT_VISIBLE_DEVICES leaves of it. */
+#ifndef PG_DEVICE_H_
+#define PG_DEVICE_H_
+
+#include "acl/acl_rt.h"
+#include "runtime/backend.h"
+
+enum { PG_DEVICES_MAX = 64, PG_RES_TYPES = 2 };
+
+struct pg_device {
+  const struct pg_backend *backend;
+  int ordinal; /* the backend's own number for it */
+};
+
+/* Reads the environment (devices, threads, product, log) anew; aclInit and aclnnInit call it.
+ * Devices that are in use stay as they are. */
+aclError pg_configure(const char *api);
+
+/* The device with this id: ACL_ERROR_RT_INVALID_DEVICEID and a sentence when there is none. */
+aclError pg_device_find(const char *api, int64_t id, const struct pg_device **out);
+
+/* Releases every device regardless of its count, waiting for work; for aclFinalize. */
+void pg_devices_release_all(void);
+
+#endif

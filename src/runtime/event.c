@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events: names for points in streams.
+ *
+ * Recording makes a new mark in the stream's queue and lets the event point to it.  Whoever
+ * waits takes the mark of that moment, so recording again or destroying the event changes
+ * nothing for waits already queued. */
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "runtime/stream.h"
+
+enum {
+  EVENTS_MAX = 65536,
+  FLAGS_KNOWN = ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE |
+                ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC,
+  FLAGS_MAX = 2 * ACL_EVENT_IPC - 1
+};
+
+struct pg_event {
+  struct pg_object object;
+  uint32_t id, flags;
+  bool ex; /* made by aclrtCreateEventExWithFlag: counts as complete before any record */
+  pthread_mutex_t lock;             /* guards what follows */
+  const struct pg_backend *backend; /* of the marks */
+  struct pg_mark *mark;             /* NULL: never recorded, or reset */
+  struct pg_mark **waits;           /* one in each waiting stream, right behind the wait */
+  size_t wait_count, wait_room;
+};
+
+static atomic_uint next_id;
+static atomic_uint default_wait_seconds; /* aclrtSetOpWaitTimeout; 0: for ever */
+
+static void destroy(struct pg_object *self) {
+  struct pg_event *event = (struct pg_event *)self;
+  if (event->mark != NULL) event->backend->mark_release(event->mark);
+  for (size_t i = 0; i < event->wait_count; i++) event->backend->mark_release(event->waits[i]);
+  pthread_mutex_destroy(&event->lock);
+  pg_free(event->waits);
+  pg_free(event);
+}
+
+static aclError create(const char *api, uint32_t flags, bool ex, aclrtEvent *out) {
+  struct pg_context *context;
+  PG_TRY(pg_context_current(api, &context));
+  pg_release(&context->object);
+  if (pg_handle_count(PG_EVENT) >= EVENTS_MAX)
+    return pg_fail(api, ACL_ERROR_RT_NO_EVENT_RESOURCE, "all %d events are in use", EVENTS_MAX);
+  struct pg_event *event = pg_alloc_zeroed(sizeof *event);
+  if (event != NULL) {
+    atomic_init(&event->object.refs, 1);
+    event->object.destroy = destroy;
+    event->id = atomic_fetch_add(&next_id, 1);
+    event->flags = flags;
+    event->ex = ex;
+    pthread_mutex_init(&event->lock, NULL);
+    void *handle = pg_handle_open(PG_EVENT, &event->object);
+    if (handle != NULL) {
+      *out = handle;
+      return ACL_SUCCESS;
+    }
+    pg_release(&event->object);
+  }
+  return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for an event");
+}
+
+static aclError check_flags(const char *api, uint32_t flags) {
+  const uint32_t alone = flags & (ACL_EVENT_EXTERNAL | ACL_EVENT_DEVICE_USE_ONLY);
+  if ((flags & FLAGS_KNOWN) == 0 || flags > FLAGS_MAX)
+    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID,
+                   "flag is 0x%x, allowed are the ACL_EVENT_* bits, at least one", flags);
+  if (alone != 0 && flags != alone)
+    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID,
+                   "flag is 0x%x, ACL_EVENT_EXTERNAL and ACL_EVENT_DEVICE_USE_ONLY stand alone",
+                   flags);
+  if (alone == (ACL_EVENT_EXTERNAL | ACL_EVENT_DEVICE_USE_ONLY))
+    return pg_fail(
+        api, ACL_ERROR_RT_PARAM_INVALID,
+        "flag is 0x%x, ACL_EVENT_EXTERNAL and ACL_EVENT_DEVICE_USE_ONLY exclude each other", flags);
+  if ((flags & ACL_EVENT_IPC) != 0)
+    return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                   "flag is 0x%x, events between processes do not exist here", flags);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtCreateEvent(aclrtEvent *event) {
+  PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
+  return create(__func__, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE, false, event);
+}
+
+aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag) {
+  PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(check_flags(__func__, flag));
+  return create(__func__, flag, false, event);
+}
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
+  PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(check_flags(__func__, flag));
+  return create(__func__, flag, true, event);
+}
+
+static aclError resolve(const char *api, aclrtEvent handle, struct pg_event **out) {
+  if (handle == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "event");
+  *out = pg_acquire(handle, PG_EVENT);
+  if (*out != NULL) return ACL_SUCCESS;
+  return pg_fail(api, ACL_ERROR_RT_INVALID_HANDLE, "event is %s, a live event is required",
+                 pg_handle_what(handle));
+}
+
+static void release(struct pg_event *event) { pg_release(&event->object); }
+
+/* The point the event stands for now, with a reference for the caller; NULL when none. */
+static struct pg_mark *current_mark(struct pg_event *event) {
+  pthread_mutex_lock(&event->lock);
+  struct pg_mark *mark = event->mark;
+  if (mark != NULL) event->backend->mark_retain(mark);
+  pthread_mutex_unlock(&event->lock);
+  return mark;
+}
+
+static void replace_mark(struct pg_event *event, const struct pg_backend *backend,
+                         struct pg_mark *mark) {
+  pthread_mutex_lock(&event->lock);
+  struct pg_mark *old = event->mark;
+  event->mark = mark;
+  if (backend != NULL) event->backend = backend;
+  pthread_mutex_unlock(&event->lock);
+  if (old != NULL) event->backend->mark_release(old);
+}
+
+aclError aclrtDestroyEvent(aclrtEvent event) {
+  PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
+  struct pg_event *found = pg_handle_close(event, PG_EVENT);
+  PG_CHECK(found != NULL, ACL_ERROR_RT_INVALID_HANDLE, "event is %s, a live event is required",
+           pg_handle_what(event));
+  release(found);
+  return ACL_SUCCESS;
+}
+
+static aclError record(const char *api, aclrtEvent handle, aclrtStream stream_handle) {
+  struct pg_event *event;
+  struct pg_stream *stream;
+  struct pg_mark *mark;
+  PG_TRY(resolve(api, handle, &event));
+  aclError status = pg_stream_resolve(api, stream_handle, &stream);
+  if (status == ACL_SUCCESS) {
+    status = stream->backend->record(stream->queue, &mark);
+    if (status == ACL_SUCCESS)
+      replace_mark(event, stream->backend, mark);
+    else
+      status = pg_fail(api, status, "no memory to record, or stream %d is being destroyed",
+                       (int)stream->id);
+    pg_stream_release(stream);
+  }
+  release(event);
+  return status;
+}
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
+  return record(__func__, event, stream);
+}
+
+aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
+  PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(flag <= ACL_EVENT_RECORD_EXTERNAL, ACL_ERROR_INVALID_PARAM,
+           "flag is %u, allowed is 0 or 1", flag);
+  return record(__func__, event, stream);
+}
+
+/* Waits took their mark when they were queued, so forgetting it is all a reset has to do. */
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
+  struct pg_event *found;
+  struct pg_stream *in;
+  PG_TRY(resolve(__func__, event, &found));
+  aclError status = pg_stream_resolve(__func__, stream, &in);
+  if (status == ACL_SUCCESS) {
+    pg_stream_release(in);
+    if (found->ex)
+      status = pg_fail(__func__, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                       "event was made by aclrtCreateEventExWithFlag and cannot be reset");
+    else
+      replace_mark(found, NULL, NULL);
+  }
+  release(found);
+  return status;
+}
+
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
+  struct pg_event *found;
+  PG_CHECK_PTR(status, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(resolve(__func__, event, &found));
+  const bool ex = found->ex;
+  struct pg_mark *mark = current_mark(found);
+  const bool done = mark == NULL || found->backend->mark_done(mark);
+  if (mark != NULL) found->backend->mark_release(mark);
+  release(found);
+  PG_CHECK(!ex, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+           "event was made by aclrtCreateEventExWithFlag, ask aclrtQueryEventStatus");
+  *status = done ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
+  struct pg_event *found;
+  PG_CHECK_PTR(status, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(resolve(__func__, event, &found));
+  struct pg_mark *mark = current_mark(found);
+  const bool done = mark == NULL ? found->ex : found->backend->mark_done(mark);
+  if (mark != NULL) found->backend->mark_release(mark);
+  release(found);
+  *status = done ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  return ACL_SUCCESS;
+}
+
+/* Forgets the waits that are over.  Lock held. */
+static void prune_waits(struct pg_event *event) {
+  size_t kept = 0;
+  for (size_t i = 0; i < event->wait_count; i++) {
+    if (event->backend->mark_done(event->waits[i]))
+      event->backend->mark_release(event->waits[i]);
+    else
+      event->waits[kept++] = event->waits[i];
+  }
+  event->wait_count = kept;
+}
+
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
+  struct pg_event *found;
+  PG_CHECK_PTR(status, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(resolve(__func__, event, &found));
+  pthread_mutex_lock(&found->lock);
+  prune_waits(found);
+  *status =
+      found->wait_count == 0 ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
+  pthread_mutex_unlock(&found->lock);
+  release(found);
+  return ACL_SUCCESS;
+}
+
+static aclError synchronize(const char *api, aclrtEvent handle, int64_t timeout_ns) {
+  struct pg_event *event;
+  aclError status = ACL_SUCCESS;
+  PG_TRY(resolve(api, handle, &event));
+  struct pg_mark *mark = current_mark(event);
+  if (mark != NULL) {
+    status = event->backend->mark_sync(mark, timeout_ns);
+    event->backend->mark_release(mark);
+    if (status != ACL_SUCCESS)
+      status = pg_fail(api, status, "event %u was not reached after %lld ms", event->id,
+                       (long long)(timeout_ns / PG_NS_PER_MS));
+  }
+  release(event);
+  return status;
+}
+
+aclError aclrtSynchronizeEvent(aclrtEvent event) {
+  return synchronize(__func__, event, PG_FOREVER);
+}
+
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
+  PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(timeout == -1 || timeout > 0, ACL_ERROR_RT_PARAM_INVALID,
+           "timeout is %d ms, allowed is -1 (for ever) or more than 0", (int)timeout);
+  return synchronize(__func__, event, timeout == -1 ? PG_FOREVER : timeout * PG_NS_PER_MS);
+}
+
+/* When the event was reached, in ns.  Not recorded, not reached yet and not timed are failures. */
+static aclError timestamp(const char *api, aclrtEvent handle, const char *name, int64_t *ns) {
+  struct pg_event *event;
+  aclError status = ACL_SUCCESS;
+  PG_TRY(resolve(api, handle, &event));
+  struct pg_mark *mark = current_mark(event);
+  if (mark == NULL) {
+    status = pg_fail(api, ACL_ERROR_RT_INTERNAL_ERROR, "%s was never recorded", name);
+  } else {
+    *ns = event->backend->mark_done(mark) ? event->backend->mark_time_ns(mark) : 0;
+    event->backend->mark_release(mark);
+    if ((event->flags & ACL_EVENT_TIME_LINE) == 0)
+      status =
+          pg_fail(api, ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
+                  "%s was created without ACL_EVENT_TIME_LINE (flag 0x%x)", name, event->flags);
+    else if (*ns == 0)
+      status = pg_fail(api, ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
+                       "%s has not been reached yet, synchronise first", name);
+  }
+  release(event);
+  return status;
+}
+
+aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
+  int64_t start, end;
+  PG_CHECK_PTR(ms, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK_PTR(startEvent, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK_PTR(endEvent, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(timestamp(__func__, startEvent, "startEvent", &start));
+  PG_TRY(timestamp(__func__, endEvent, "endEvent", &end));
+  *ms = (float)((double)(end - start) / (double)PG_NS_PER_MS);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp_us) {
+  int64_t ns;
+  PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK_PTR(timestamp_us, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(timestamp(__func__, event, "event", &ns));
+  *timestamp_us = (uint64_t)(ns / 1000);
+  return ACL_SUCCESS;
+}
+
+/* Leaves a mark behind a queued wait, for aclrtQueryEventWaitStatus.  Without memory for it the
+ * wait itself still holds. */
+static void note_wait(struct pg_event *event, struct pg_stream *stream) {
+  struct pg_mark *behind;
+  pthread_mutex_lock(&event->lock);
+  prune_waits(event);
+  if (event->wait_count == event->wait_room) {
+    const size_t room = event->wait_room == 0 ? 4 : event->wait_room * 2;
+    struct pg_mark **waits = pg_realloc(event->waits, room * sizeof *waits);
+    if (waits != NULL) {
+      event->waits = waits;
+      event->wait_room = room;
+    }
+  }
+  if (event->wait_count < event->wait_room &&
+      stream->backend->record(stream->queue, &behind) == ACL_SUCCESS)
+    event->waits[event->wait_count++] = behind;
+  pthread_mutex_unlock(&event->lock);
+}
+
+static aclError wait(const char *api, aclrtStream stream_handle, aclrtEvent handle,
+                     uint32_t seconds) {
+  struct pg_event *event;
+  struct pg_stream *stream;
+  PG_TRY(resolve(api, handle, &event));
+  aclError status = pg_stream_resolve(api, stream_handle, &stream);
+  if (status == ACL_SUCCESS) {
+    struct pg_mark *mark = current_mark(event);
+    if (mark != NULL) { /* never recorded: nothing to wait for */
+      const struct pg_step step = {
+          .kind = PG_STEP_WAIT,
+          .u.wait = {mark, seconds == 0 ? PG_FOREVER : (int64_t)seconds * PG_NS_PER_S}};
+      status = pg_stream_submit(api, stream, &step, 1);
+      if (status == ACL_SUCCESS)
+        note_wait(event, stream);
+      else
+        event->backend->mark_release(mark);
+    }
+    pg_stream_release(stream);
+  }
+  release(event);
+  return status;
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
+  return wait(__func__, stream, event, atomic_load(&default_wait_seconds));
+}
+
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
+  PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(timeout >= 0, ACL_ERROR_RT_PARAM_INVALID,
+           "timeout is %d s, allowed is 0 (for ever) or more", (int)timeout);
+  return wait(__func__, stream, event, (uint32_t)timeout);
+}
+
+aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
+                                      uint32_t flag) {
+  PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(flag <= ACL_EVENT_WAIT_EXTERNAL, ACL_ERROR_INVALID_PARAM,
+           "flag is %u, allowed is 0 or 1", flag);
+  return wait(__func__, stream, event, timeout);
+}
+
+aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
+  atomic_store(&default_wait_seconds, timeout);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
+  struct pg_event *found;
+  PG_CHECK_PTR(eventId, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(resolve(__func__, event, &found));
+  *eventId = found->id;
+  release(found);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetEventAvailNum(uint32_t *eventCount) {
+  PG_CHECK_PTR(eventCount, ACL_ERROR_INVALID_PARAM);
+  const int used = pg_handle_count(PG_EVENT);
+  *eventCount = used < EVENTS_MAX ? (uint32_t)(EVENTS_MAX - used) : 0;
+  return ACL_SUCCESS;
+}

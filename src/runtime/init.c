@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The beginning and the end of a process's use of the library. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "runtime/config.h"
+#include "runtime/context.h"
+#include "runtime/memory.h"
+
+/* Guards the state.  Held through a whole init or finalize: the second caller waits. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t references;  /* aclInit calls not yet undone */
+static uint64_t config_hash; /* of the first one's file */
+static bool finalized;       /* since the last aclInit */
+
+static aclError init_locked(const char *api, const char *path) {
+  uint64_t hash;
+  PG_TRY(pg_config_read(api, path, &hash));
+  if (references > 0) {
+    if (hash != config_hash)
+      return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                     "the configuration differs from the one the process was initialised with");
+    references++;
+    return pg_fail(api, ACL_ERROR_REPEAT_INITIALIZE,
+                   "already initialised, this is reference %llu (harmless)",
+                   (unsigned long long)references);
+  }
+  PG_TRY(pg_configure(api));
+  references = 1;
+  config_hash = hash;
+  finalized = false;
+  return ACL_SUCCESS;
+}
+
+aclError aclInit(const char *configPath) {
+  pthread_mutex_lock(&lock);
+  const aclError status = init_locked(__func__, configPath);
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+static void close_all(enum pg_kind kind) {
+  void *handle;
+  while ((handle = pg_handle_next(kind, NULL)) != NULL) pg_release(pg_handle_close(handle, kind));
+}
+
+/* Contexts first: their streams hold marks of events and words of notifies. */
+static aclError finalize_locked(const char *api) {
+  if (finalized)
+    return pg_fail(api, ACL_ERROR_REPEAT_FINALIZE, "already finalised, aclInit must come between");
+  pg_devices_release_all();
+  close_all(PG_EVENT);
+  close_all(PG_NOTIFY);
+  pg_memory_release_all();
+  references = 0;
+  finalized = true;
+  return ACL_SUCCESS;
+}
+
+aclError aclFinalize(void) {
+  pthread_mutex_lock(&lock);
+  const aclError status = finalize_locked(__func__);
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+aclError aclFinalizeReference(uint64_t *refCount) {
+  aclError status = ACL_SUCCESS;
+  pthread_mutex_lock(&lock);
+  if (references == 0)
+    status = pg_fail(__func__, ACL_ERROR_REPEAT_FINALIZE,
+                     "the reference count is 0, aclInit must come first");
+  else if (references == 1)
+    status = finalize_locked(__func__);
+  else
+    references--;
+  if (refCount != NULL) *refCount = references;
+  pthread_mutex_unlock(&lock);
+  return status;
+}

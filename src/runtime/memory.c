@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocation, and the map of what is allocated: an ordered tree of disjoint address ranges, so
+ * that wrong frees, overruns and pointer queries get an answer instead of a crash. */
+#include "runtime/memory.h"
+
+#include <pthread.h>
+#include <search.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/checked.h"
+#include "core/clock.h"
+#include "runtime/context.h"
+
+enum { ROUNDING = 32, PADDING = 32, HUGE_PAGE_BYTES = 2 << 20, NORMAL_PAGE_BYTES = 4096 };
+
+/* Guards the tree and the totals. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *tree; /* of struct pg_memory, by address */
+static uint64_t used_bytes[PG_DEVICES_MAX], peak_bytes[PG_DEVICES_MAX];
+
+/* Ranges that overlap count as equal: a one-byte key finds the range around it. */
+static int compare(const void *a, const void *b) {
+  const struct pg_memory *x = a, *y = b;
+  if (x->base + x->bytes <= y->base) return -1;
+  return y->base + y->bytes <= x->base ? 1 : 0;
+}
+
+static struct pg_memory *lookup(const struct pg_memory *key) {
+  struct pg_memory **node = tfind(key, &tree, compare);
+  return node == NULL ? NULL : *node;
+}
+
+static struct pg_memory *lookup_address(const void *address) {
+  return lookup(&(struct pg_memory){.base = address, .bytes = 1});
+}
+
+struct pg_memory pg_memory_find(const void *address) {
+  struct pg_memory found = {.kind = PG_MEMORY_UNKNOWN};
+  pthread_mutex_lock(&lock);
+  const struct pg_memory *memory = lookup_address(address);
+  if (memory != NULL) found = *memory;
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+bool pg_memory_holds(const void *address, size_t bytes, size_t *room) {
+  const struct pg_memory found = pg_memory_find(address);
+  if (found.kind == PG_MEMORY_UNKNOWN) return true;
+  *room = found.bytes - (size_t)((const char *)address - found.base);
+  return bytes <= *room;
+}
+
+static void count_bytes(const struct pg_memory *m, bool added) {
+  if (m->kind != PG_MEMORY_DEVICE) return;
+  uint64_t *used = &used_bytes[m->device_id], *peak = &peak_bytes[m->device_id];
+  *used = added ? *used + m->bytes : *used - m->bytes;
+  if (*used > *peak) *peak = *used;
+}
+
+enum add_result { ADDED, OVERLAPS, NO_MEMORY };
+
+static enum add_result add(const struct pg_memory *value) {
+  struct pg_memory *memory = pg_alloc(sizeof *memory);
+  enum add_result result = NO_MEMORY;
+  if (memory == NULL) return result;
+  *memory = *value;
+  pthread_mutex_lock(&lock);
+  struct pg_memory **node = tsearch(memory, &tree, compare);
+  if (node != NULL) result = *node == memory ? ADDED : OVERLAPS;
+  if (result == ADDED) count_bytes(memory, true);
+  pthread_mutex_unlock(&lock);
+  if (result != ADDED) pg_free(memory);
+  return result;
+}
+
+/* Takes the range that starts at base out of the tree if it is of one of two kinds. */
+static struct pg_memory take(const void *base, enum pg_memory_kind kind) {
+  struct pg_memory taken = {.kind = PG_MEMORY_UNKNOWN};
+  pthread_mutex_lock(&lock);
+  struct pg_memory *memory = lookup_address(base);
+  if (memory != NULL && memory->base == base && memory->kind == kind) {
+    taken = *memory;
+    (void)tdelete(memory, &tree, compare);
+    count_bytes(memory, false);
+    pg_free(memory);
+  }
+  pthread_mutex_unlock(&lock);
+  return taken;
+}
+
+static void give_back(const struct pg_memory *m) {
+  const struct pg_backend *backend = m->device.backend;
+  if (m->kind == PG_MEMORY_DEVICE) backend->free(m->device.ordinal, (void *)(uintptr_t)m->base);
+  if (m->kind == PG_MEMORY_HOST) backend->host_free(m->device.ordinal, (void *)(uintptr_t)m->base);
+}
+
+void pg_memory_release_all(void) {
+  for (;;) {
+    struct pg_memory memory = {.kind = PG_MEMORY_UNKNOWN};
+    pthread_mutex_lock(&lock);
+    if (tree != NULL) {
+      struct pg_memory *root = *(struct pg_memory **)tree;
+      memory = *root;
+      (void)tdelete(root, &tree, compare);
+      count_bytes(root, false);
+      pg_free(root);
+    }
+    pthread_mutex_unlock(&lock);
+    if (memory.kind == PG_MEMORY_UNKNOWN) return;
+    give_back(&memory);
+  }
+}
+
+struct request {
+  size_t bytes;
+  size_t padding;
+  aclrtMemMallocPolicy policy;
+  enum pg_memory_kind kind;
+};
+
+static bool is_huge1g(aclrtMemMallocPolicy policy) {
+  return policy == ACL_MEM_MALLOC_HUGE1G_ONLY || policy == ACL_MEM_MALLOC_HUGE1G_ONLY_P2P;
+}
+
+static bool is_huge(aclrtMemMallocPolicy policy) {
+  return policy != ACL_MEM_MALLOC_NORMAL_ONLY && policy != ACL_MEM_MALLOC_NORMAL_ONLY_P2P;
+}
+
+static void *backend_alloc(const struct pg_device *device, const struct request *r, size_t bytes) {
+  const struct pg_backend *backend = device->backend;
+  if (r->kind == PG_MEMORY_HOST) return backend->host_alloc(device->ordinal, bytes);
+  return backend->alloc(device->ordinal, bytes, is_huge(r->policy));
+}
+
+/* The padding behind the caller's bytes starts as zeros: vector code may read it. */
+static void clear_padding(const struct pg_memory *m, size_t from) {
+  const struct pg_fill zero = {
+      .dst = (char *)(uintptr_t)m->base + from, .count = m->bytes - from, .element = 1};
+  if (zero.count > 0) (void)m->device.backend->fill(m->device.ordinal, &zero);
+}
+
+static aclError allocate_on(const char *api, struct pg_context *context, const struct request *r,
+                            void **out) {
+  const size_t usable = (r->bytes + ROUNDING - 1) / ROUNDING * ROUNDING + r->padding;
+  struct pg_memory memory = {
+      .kind = r->kind,
+      .bytes = usable,
+      .huge = r->kind == PG_MEMORY_DEVICE && is_huge(r->policy) && usable >= HUGE_PAGE_BYTES,
+      .device = *context->device,
+      .device_id = context->device_id};
+  void *base = backend_alloc(context->device, r, usable);
+  memory.base = base;
+  if (base == NULL || add(&memory) != ADDED) {
+    if (base != NULL) give_back(&memory);
+    return pg_fail(api, ACL_ERROR_RT_MEMORY_ALLOCATION, "no memory for %zu bytes on device %d",
+                   r->bytes, context->device_id);
+  }
+  clear_padding(&memory, r->bytes);
+  *out = base;
+  return ACL_SUCCESS;
+}
+
+static aclError allocate(const char *api, void **out, const char *name, const struct request *r) {
+  struct pg_context *context;
+  size_t padded;
+  if (out == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, name);
+  if (r->bytes == 0)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "size is 0, at least one byte is required");
+  if (!pg_add_size(r->bytes, ROUNDING + PADDING, &padded))
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "size is %zu, too large to be padded", r->bytes);
+  PG_TRY(pg_context_current(api, &context));
+  const aclError status = allocate_on(api, context, r, out);
+  pg_release(&context->object);
+  return status;
+}
+
+static struct request device_request(size_t size, aclrtMemMallocPolicy policy) {
+  return (struct request){.bytes = size,
+                          .padding = is_huge1g(policy) ? 0 : PADDING,
+                          .policy = policy,
+                          .kind = PG_MEMORY_DEVICE};
+}
+
+static aclError check_config(const char *api, const aclrtMallocConfig *config) {
+  if (config == NULL || config->numAttrs == 0 || config->attrs != NULL) return ACL_SUCCESS;
+  return pg_fail(api, ACL_ERROR_INVALID_PARAM, "cfg->attrs is NULL while cfg->numAttrs is %zu",
+                 config->numAttrs);
+}
+
+aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
+  const struct request r = device_request(size, policy);
+  return allocate(__func__, devPtr, "devPtr", &r);
+}
+
+aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
+  struct request r = device_request(size, policy);
+  r.padding = 0;
+  return allocate(__func__, devPtr, "devPtr", &r);
+}
+
+aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
+  const struct request r = device_request(size, policy);
+  return allocate(__func__, devPtr, "devPtr", &r);
+}
+
+aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy,
+                            aclrtMallocConfig *cfg) {
+  const struct request r = device_request(size, policy);
+  PG_TRY(check_config(__func__, cfg));
+  return allocate(__func__, devPtr, "devPtr", &r);
+}
+
+aclError aclrtMallocHost(void **hostPtr, size_t size) {
+  const struct request r = {.bytes = size, .kind = PG_MEMORY_HOST};
+  return allocate(__func__, hostPtr, "hostPtr", &r);
+}
+
+aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg) {
+  const struct request r = {.bytes = size, .kind = PG_MEMORY_HOST};
+  PG_TRY(check_config(__func__, cfg));
+  return allocate(__func__, ptr, "ptr", &r);
+}
+
+static const char *what(const void *address) {
+  static _Thread_local char text[96];
+  static const char *const kinds[] = {"unknown to the runtime", "from aclrtMalloc",
+                                      "from aclrtMallocHost", "from aclrtHostRegister"};
+  const struct pg_memory found = pg_memory_find(address);
+  const size_t inside = found.base == NULL ? 0 : (size_t)((const char *)address - found.base);
+  if (inside > 0)
+    snprintf(text, sizeof text, "%zu bytes inside memory %s", inside, kinds[found.kind]);
+  else
+    snprintf(text, sizeof text, "%s", kinds[found.kind]);
+  return text;
+}
+
+static aclError release(const char *api, void *address, enum pg_memory_kind kind,
+                        const char *maker) {
+  if (address == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "pointer");
+  const struct pg_memory memory = take(address, kind);
+  if (memory.kind == PG_MEMORY_UNKNOWN)
+    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "pointer is %s, it must come from %s",
+                   what(address), maker);
+  give_back(&memory);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtFree(void *devPtr) {
+  return release(__func__, devPtr, PG_MEMORY_DEVICE, "aclrtMalloc");
+}
+
+aclError aclrtFreeHost(void *hostPtr) {
+  return release(__func__, hostPtr, PG_MEMORY_HOST, "aclrtMallocHost");
+}
+
+aclError aclrtFreeWithDevSync(void *devPtr) {
+  PG_CHECK_PTR(devPtr, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(aclrtSynchronizeDevice());
+  return release(__func__, devPtr, PG_MEMORY_DEVICE, "aclrtMalloc");
+}
+
+aclError aclrtFreeHostWithDevSync(void *hostPtr) {
+  PG_CHECK_PTR(hostPtr, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(aclrtSynchronizeDevice());
+  return release(__func__, hostPtr, PG_MEMORY_HOST, "aclrtMallocHost");
+}
+
+static aclError host_register(const char *api, void *ptr, uint64_t size) {
+  struct pg_context *context;
+  if (ptr == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "ptr");
+  if (size == 0)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "size is 0, at least one byte is required");
+  if ((uintptr_t)ptr + size < (uintptr_t)ptr)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "size is %llu, the range ends beyond all memory",
+                   (unsigned long long)size);
+  PG_TRY(pg_context_current(api, &context));
+  const struct pg_memory memory = {.kind = PG_MEMORY_REGISTERED,
+                                   .base = ptr,
+                                   .bytes = size,
+                                   .device = *context->device,
+                                   .device_id = context->device_id};
+  pg_release(&context->object);
+  const enum add_result result = add(&memory);
+  if (result == OVERLAPS)
+    return pg_fail(api, ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "the range overlaps memory %s",
+                   what(ptr));
+  if (result == NO_MEMORY)
+    return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for the registration");
+  return ACL_SUCCESS;
+}
+
+aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr) {
+  PG_CHECK_PTR(ptr, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK_PTR(devPtr, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(type == ACL_HOST_REGISTER_MAPPED || type == ACL_HOST_REGISTER_IOMEMORY ||
+               type == ACL_HOST_REGISTER_READONLY,
+           ACL_ERROR_INVALID_PARAM, "type is %d, allowed is 0, 4 or 8", (int)type);
+  PG_TRY(host_register(__func__, ptr, size));
+  *devPtr = ptr;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
+  const uint32_t known = (uint32_t)(ACL_HOST_REG_MAPPED | ACL_HOST_REG_IOMEMORY |
+                                    ACL_HOST_REG_READONLY | ACL_HOST_REG_PINNED);
+  PG_CHECK((flag & ~known) == 0, ACL_ERROR_INVALID_PARAM,
+           "flag is 0x%x, allowed are the ACL_HOST_REG_* bits", flag);
+  return host_register(__func__, ptr, size);
+}
+
+aclError aclrtHostUnregister(void *ptr) {
+  PG_CHECK_PTR(ptr, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(take(ptr, PG_MEMORY_REGISTERED).kind != PG_MEMORY_UNKNOWN,
+           ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
+           "ptr is %s, it must be the start of a registered range", what(ptr));
+  return ACL_SUCCESS;
+}
+
+aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
+  PG_CHECK_PTR(pHost, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK_PTR(pDevice, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(flag == 0, ACL_ERROR_INVALID_PARAM, "flag is %u, it is reserved and must be 0", flag);
+  const enum pg_memory_kind kind = pg_memory_find(pHost).kind;
+  PG_CHECK(kind == PG_MEMORY_REGISTERED || kind == PG_MEMORY_HOST,
+           ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
+           "pHost is %s, it must lie in registered or aclrtMallocHost memory", what(pHost));
+  *pDevice = pHost;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes) {
+  PG_CHECK_PTR(ptr, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK_PTR(attributes, ACL_ERROR_INVALID_PARAM);
+  const struct pg_memory found = pg_memory_find(ptr);
+  memset(attributes, 0, sizeof *attributes);
+  attributes->location.type = ACL_MEM_LOCATION_TYPE_UNREGISTERED;
+  if (found.kind == PG_MEMORY_UNKNOWN) return ACL_SUCCESS;
+  const bool device = found.kind == PG_MEMORY_DEVICE;
+  attributes->location.type = device ? ACL_MEM_LOCATION_TYPE_DEVICE : ACL_MEM_LOCATION_TYPE_HOST;
+  attributes->location.id = device ? (uint32_t)found.device_id : 0;
+  attributes->pageSize = found.huge ? HUGE_PAGE_BYTES : NORMAL_PAGE_BYTES;
+  return ACL_SUCCESS;
+}
+
+/* Kinds of memory the devices here do not have show as 0 of 0. */
+static bool exists(aclrtMemAttr attr) {
+  switch (attr) {
+    case ACL_DDR_MEM_P2P_HUGE:
+    case ACL_DDR_MEM_P2P_NORMAL:
+    case ACL_HBM_MEM_P2P_HUGE:
+    case ACL_HBM_MEM_P2P_NORMAL:
+    case ACL_HBM_MEM_HUGE1G:
+    case ACL_HBM_MEM_P2P_HUGE1G:
+    case ACL_MEM_HUGE1G:
+    case ACL_MEM_P2P_NORMAL:
+    case ACL_MEM_P2P_HUGE:
+    case ACL_MEM_P2P_HUGE1G:
+      return false;
+    default:
+      return (int)attr >= ACL_DDR_MEM && attr <= ACL_MEM_P2P_HUGE1G;
+  }
+}
+
+aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
+  struct pg_context *context;
+  PG_CHECK_PTR(free, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK_PTR(total, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_context_current(__func__, &context));
+  *free = *total = 0;
+  if (exists(attr)) context->device->backend->memory_info(context->device->ordinal, free, total);
+  pg_release(&context->object);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum,
+                              size_t *outputNum) {
+  const struct pg_device *device;
+  PG_CHECK_PTR(memUsageInfo, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK_PTR(outputNum, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(inputNum > 0, ACL_ERROR_INVALID_PARAM, "inputNum is 0, room for one entry is required");
+  PG_TRY(pg_device_find(__func__, deviceId, &device));
+  memset(memUsageInfo, 0, sizeof *memUsageInfo);
+  snprintf(memUsageInfo->name, sizeof memUsageInfo->name, "poolgrad");
+  pthread_mutex_lock(&lock);
+  memUsageInfo->curMemSize = used_bytes[deviceId];
+  memUsageInfo->memPeakSize = peak_bytes[deviceId];
+  pthread_mutex_unlock(&lock);
+  *outputNum = 1;
+  return ACL_SUCCESS;
+}
+
+static aclError check_range(const char *api, const void *ptr, size_t size) {
+  if (ptr == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "devPtr");
+  if (size == 0)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "size is 0, at least one byte is required");
+  return ACL_SUCCESS;
+}
+
+/* Caches are coherent here: checking is all there is to do. */
+aclError aclrtMemFlush(void *devPtr, size_t size) { return check_range(__func__, devPtr, size); }
+aclError aclrtMemInvalidate(void *devPtr, size_t size) {
+  return check_range(__func__, devPtr, size);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notifies: one word in device memory that streams set, wait for and clear. */
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "runtime/stream.h"
+
+struct pg_notify {
+  struct pg_object object;
+  uint32_t id;
+  struct pg_device device;
+  uint64_t *word; /* 1: recorded and not yet waited for */
+};
+
+static atomic_uint next_id;
+
+static void destroy(struct pg_object *self) {
+  struct pg_notify *notify = (struct pg_notify *)self;
+  if (notify->word != NULL) notify->device.backend->free(notify->device.ordinal, notify->word);
+  pg_free(notify);
+}
+
+static bool clear_word(struct pg_notify *notify) {
+  const struct pg_backend *backend = notify->device.backend;
+  notify->word = backend->alloc(notify->device.ordinal, sizeof *notify->word, false);
+  const struct pg_fill zero = {.dst = notify->word, .count = sizeof *notify->word, .element = 1};
+  return notify->word != NULL && backend->fill(notify->device.ordinal, &zero) == ACL_SUCCESS;
+}
+
+static aclError create(const char *api, const struct pg_device *device, aclrtNotify *out) {
+  struct pg_notify *notify = pg_alloc_zeroed(sizeof *notify);
+  if (notify != NULL) {
+    atomic_init(&notify->object.refs, 1);
+    notify->object.destroy = destroy;
+    notify->id = atomic_fetch_add(&next_id, 1);
+    notify->device = *device;
+    void *handle = clear_word(notify) ? pg_handle_open(PG_NOTIFY, &notify->object) : NULL;
+    if (handle != NULL) {
+      *out = handle;
+      return ACL_SUCCESS;
+    }
+    pg_release(&notify->object);
+  }
+  return pg_fail(api, ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "no memory for a notify");
+}
+
+aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
+  struct pg_context *context;
+  PG_CHECK_PTR(notify, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(flag <= ACL_NOTIFY_DEVICE_USE_ONLY, ACL_ERROR_RT_PARAM_INVALID,
+           "flag is %llu, allowed is 0 or 1", (unsigned long long)flag);
+  PG_TRY(pg_context_current(__func__, &context));
+  const aclError status = create(__func__, context->device, notify);
+  pg_release(&context->object);
+  return status;
+}
+
+static aclError resolve(const char *api, aclrtNotify handle, struct pg_notify **out) {
+  if (handle == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "notify");
+  *out = pg_acquire(handle, PG_NOTIFY);
+  if (*out != NULL) return ACL_SUCCESS;
+  return pg_fail(api, ACL_ERROR_RT_INVALID_HANDLE, "notify is %s, a live notify is required",
+                 pg_handle_what(handle));
+}
+
+aclError aclrtDestroyNotify(aclrtNotify notify) {
+  PG_CHECK_PTR(notify, ACL_ERROR_INVALID_PARAM);
+  struct pg_notify *found = pg_handle_close(notify, PG_NOTIFY);
+  PG_CHECK(found != NULL, ACL_ERROR_RT_INVALID_HANDLE, "notify is %s, a live notify is required",
+           pg_handle_what(notify));
+  pg_release(&found->object);
+  return ACL_SUCCESS;
+}
+
+/* Queued steps keep the word alive: the last step of each group gives the reference back. */
+static void discard_reference(const struct pg_call *self) { pg_release(self->arg); }
+
+static aclError drop_reference(const struct pg_call *self, struct pg_failure *why) {
+  (void)why;
+  pg_release(self->arg);
+  return ACL_SUCCESS;
+}
+
+/* Queues steps that use the notify, and behind them the release. */
+static aclError submit(const char *api, struct pg_notify *notify, aclrtStream handle,
+                       struct pg_step *steps, size_t count) {
+  struct pg_stream *stream;
+  PG_TRY(pg_stream_resolve(api, handle, &stream));
+  steps[count] = (struct pg_step){
+      .kind = PG_STEP_CALL,
+      .u.call = {.fn = drop_reference, .arg = notify, .discard = discard_reference}};
+  pg_retain(&notify->object);
+  const aclError status = pg_stream_submit(api, stream, steps, count + 1);
+  if (status != ACL_SUCCESS) pg_release(&notify->object);
+  pg_stream_release(stream);
+  return status;
+}
+
+aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
+  struct pg_notify *found;
+  PG_TRY(resolve(__func__, notify, &found));
+  struct pg_step steps[2] = {
+      {.kind = PG_STEP_WRITE_VALUE, .u.value = {.address = found->word, .value = 1}}};
+  const aclError status = submit(__func__, found, stream, steps, 1);
+  pg_release(&found->object);
+  return status;
+}
+
+aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
+  struct pg_notify *found;
+  PG_TRY(resolve(__func__, notify, &found));
+  const int64_t timeout_ns = timeout == 0 ? PG_FOREVER : (int64_t)timeout * PG_NS_PER_MS;
+  struct pg_step steps[3] = {{.kind = PG_STEP_WAIT_VALUE,
+                              .u.value = {.address = found->word,
+                                          .value = 1,
+                                          .comparison = ACL_STREAM_WAIT_VALUE_EQ,
+                                          .timeout_ns = timeout_ns}},
+                             {.kind = PG_STEP_WRITE_VALUE, .u.value = {.address = found->word}}};
+  const aclError status = submit(__func__, found, stream, steps, 2);
+  pg_release(&found->object);
+  return status;
+}
+
+aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
+  struct pg_notify *found;
+  PG_CHECK_PTR(notifyId, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(resolve(__func__, notify, &found));
+  *notifyId = found->id;
+  pg_release(&found->object);
+  return ACL_SUCCESS;
+}
+
+static aclError submit_value(const char *api, aclrtStream handle, enum pg_step_kind kind,
+                             struct pg_value value) {
+  struct pg_stream *stream;
+  if (value.address == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "devAddr");
+  if ((uintptr_t)value.address % sizeof *value.address != 0)
+    return pg_fail(api, ACL_ERROR_RT_ADDR_UNALIGNED, "devAddr is %p, it must be a multiple of 8",
+                   (void *)value.address);
+  PG_TRY(pg_stream_resolve(api, handle, &stream));
+  const struct pg_step step = {.kind = kind, .u.value = value};
+  const aclError status = pg_stream_submit(api, stream, &step, 1);
+  pg_stream_release(stream);
+  return status;
+}
+
+aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
+  PG_CHECK_PTR(devAddr, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(flag == 0, ACL_ERROR_RT_PARAM_INVALID, "flag is %u, it is reserved and must be 0", flag);
+  return submit_value(__func__, stream, PG_STEP_WRITE_VALUE,
+                      (struct pg_value){.address = devAddr, .value = value});
+}
+
+aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
+  PG_CHECK_PTR(devAddr, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(flag <= ACL_STREAM_WAIT_VALUE_NOR, ACL_ERROR_RT_PARAM_INVALID,
+           "flag is %u, allowed is 0 to 3 (ACL_STREAM_WAIT_VALUE_*)", flag);
+  return submit_value(
+      __func__, stream, PG_STEP_WAIT_VALUE,
+      (struct pg_value){
+          .address = devAddr, .value = value, .comparison = flag, .timeout_ns = PG_FOREVER});
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a stream can be told about itself: configuration handles before it exists, attributes
+ * afterwards. */
+#include <string.h>
+
+#include "core/alloc.h"
+#include "runtime/stream.h"
+
+/* A configuration handle is a struct that clients may read, so it is a real address; the list
+ * of live ones is what tells it from a stale one. */
+struct config {
+  aclrtStreamConfigHandle value; /* first: its address is the handle */
+  struct config *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
+static struct config *configs;
+
+aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void) {
+  struct config *config = pg_alloc_zeroed(sizeof *config);
+  if (config == NULL) {
+    pg_fail_with(__func__, ACL_ERROR_BAD_ALLOC, "no memory for a stream configuration");
+    return NULL;
+  }
+  pthread_mutex_lock(&lock);
+  config->next = configs;
+  configs = config;
+  pthread_mutex_unlock(&lock);
+  return &config->value;
+}
+
+static struct config **find_config(const aclrtStreamConfigHandle *handle) {
+  struct config **link = &configs;
+  while (*link != NULL && &(*link)->value != handle) link = &(*link)->next;
+  return link;
+}
+
+aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle) {
+  PG_CHECK_PTR(handle, ACL_ERROR_INVALID_PARAM);
+  pthread_mutex_lock(&lock);
+  struct config **link = find_config(handle);
+  struct config *config = *link;
+  if (config != NULL) *link = config->next;
+  pthread_mutex_unlock(&lock);
+  PG_CHECK(config != NULL, ACL_ERROR_RT_INVALID_HANDLE,
+           "handle is not a live configuration of aclrtCreateStreamConfigHandle");
+  pg_free(config);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle, aclrtStreamConfigAttr attr,
+                                 const void *attrValue, size_t valueSize) {
+  PG_CHECK_PTR(handle, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK_PTR(attrValue, ACL_ERROR_INVALID_PARAM);
+  const struct {
+    void *field;
+    size_t bytes;
+  } fields[] = {[ACL_RT_STREAM_WORK_ADDR_PTR] = {&handle->workptr, sizeof handle->workptr},
+                [ACL_RT_STREAM_WORK_SIZE] = {&handle->workSize, sizeof handle->workSize},
+                [ACL_RT_STREAM_FLAG] = {&handle->flag, sizeof handle->flag},
+                [ACL_RT_STREAM_PRIORITY] = {&handle->priority, sizeof handle->priority}};
+  PG_CHECK((int)attr >= 0 && (size_t)attr < sizeof fields / sizeof fields[0],
+           ACL_ERROR_INVALID_PARAM, "attr is %d, allowed is 0 to %d", (int)attr,
+           ACL_RT_STREAM_PRIORITY);
+  PG_CHECK(valueSize == fields[attr].bytes, ACL_ERROR_INVALID_PARAM,
+           "valueSize is %zu, attribute %d has %zu bytes", valueSize, (int)attr,
+           fields[attr].bytes);
+  memcpy(fields[attr].field, attrValue, valueSize);
+  return ACL_SUCCESS;
+}
+
+static aclError set_failure_mode(const char *api, struct pg_stream *stream, uint64_t mode) {
+  if (mode > ACL_STOP_ON_FAILURE)
+    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID,
+                   "failure mode is %llu, allowed is 0 (continue) or 1 (stop)",
+                   (unsigned long long)mode);
+  atomic_store(&stream->failure_mode, mode);
+  stream->backend->set_stop_on_failure(stream->queue, mode == ACL_STOP_ON_FAILURE);
+  return ACL_SUCCESS;
+}
+
+static aclError unknown_attribute(const char *api, aclrtStreamAttr attribute) {
+  return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "attribute is %d, allowed is %d to %d",
+                 (int)attribute, ACL_STREAM_ATTR_FAILURE_MODE, ACL_STREAM_ATTR_PRIORITY);
+}
+
+static aclError set_attribute(const char *api, struct pg_stream *stream, aclrtStreamAttr attribute,
+                              const aclrtStreamAttrValue *value) {
+  switch (attribute) {
+    case ACL_STREAM_ATTR_FAILURE_MODE:
+      return set_failure_mode(api, stream, value->failureMode);
+    case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
+      atomic_store(&stream->overflow_switch, value->overflowSwitch);
+      return ACL_SUCCESS;
+    case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
+      atomic_store(&stream->user_tag, value->userCustomTag);
+      return ACL_SUCCESS;
+    case ACL_STREAM_ATTR_CACHE_OP_INFO:
+      atomic_store(&stream->cache_op_info, value->cacheOpInfoSwitch);
+      return ACL_SUCCESS;
+    case ACL_STREAM_ATTR_PRIORITY:
+      return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                     "a stream's priority is fixed when it is created");
+    default:
+      return unknown_attribute(api, attribute);
+  }
+}
+
+aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
+                                 aclrtStreamAttrValue *value) {
+  struct pg_stream *found;
+  PG_CHECK_PTR(value, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_stream_resolve(__func__, stream, &found));
+  const aclError status = set_attribute(__func__, found, stmAttrType, value);
+  pg_stream_release(found);
+  return status;
+}
+
+static aclError get_attribute(const char *api, struct pg_stream *stream, aclrtStreamAttr attribute,
+                              aclrtStreamAttrValue *value) {
+  aclrtStreamAttrValue found = {.reserve = {0}};
+  switch (attribute) {
+    case ACL_STREAM_ATTR_FAILURE_MODE:
+      found.failureMode = atomic_load(&stream->failure_mode);
+      break;
+    case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
+      found.overflowSwitch = atomic_load(&stream->overflow_switch);
+      break;
+    case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
+      found.userCustomTag = atomic_load(&stream->user_tag);
+      break;
+    case ACL_STREAM_ATTR_CACHE_OP_INFO:
+      found.cacheOpInfoSwitch = atomic_load(&stream->cache_op_info);
+      break;
+    case ACL_STREAM_ATTR_PRIORITY:
+      found.priority = stream->priority;
+      break;
+    default:
+      return unknown_attribute(api, attribute);
+  }
+  *value = found;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
+                                 aclrtStreamAttrValue *value) {
+  struct pg_stream *found;
+  PG_CHECK_PTR(value, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_stream_resolve(__func__, stream, &found));
+  const aclError status = get_attribute(__func__, found, stmAttrType, value);
+  pg_stream_release(found);
+  return status;
+}
+
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
+  struct pg_stream *found;
+  PG_TRY(pg_stream_resolve(__func__, stream, &found));
+  const aclError status = set_failure_mode(__func__, found, mode);
+  pg_stream_release(found);
+  return status;
+}
+
+aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
+  struct pg_stream *found;
+  PG_TRY(pg_stream_resolve(__func__, stream, &found));
+  atomic_store(&found->overflow_switch, flag);
+  pg_stream_release(found);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag) {
+  struct pg_stream *found;
+  PG_CHECK_PTR(flag, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_stream_resolve(__func__, stream, &found));
+  *flag = atomic_load(&found->overflow_switch);
+  pg_stream_release(found);
+  return ACL_SUCCESS;
+}

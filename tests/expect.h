@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tests of the public API say again and again. */
+#ifndef PG_TESTS_EXPECT_H_
+#define PG_TESTS_EXPECT_H_
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "acl/acl.h"
+
+/* The call succeeds; on failure its sentence is shown. */
+#define OK_OR_SAY(call)                                                             \
+  do {                                                                              \
+    const int status_ = (call);                                                     \
+    if (status_ != 0) {                                                             \
+      const char *text_ = aclGetRecentErrMsg();                                     \
+      fail_msg("%s gave %d: %s", #call, status_, text_ == NULL ? "(none)" : text_); \
+    }                                                                               \
+  } while (0)
+
+/* The call fails with this code and leaves one sentence that has the function's name and every
+ * word of a comma-separated list in it: FAILS(aclrtMalloc(&p, 0, 0), 100000, "aclrtMalloc",
+ * "size"). */
+#define FAILS(call, code, ...)                                                   \
+  do {                                                                           \
+    (void)aclGetRecentErrMsg();                                                  \
+    expect_words(#call, (call), code, (const char *const[]){__VA_ARGS__, NULL}); \
+  } while (0)
+
+static inline void expect_words(const char *call, int status, int code, const char *const *words) {
+  const char *text = aclGetRecentErrMsg();
+  if (status != code)
+    fail_msg("%s gave %d, expected %d (%s)", call, status, code, text == NULL ? "no text" : text);
+  if (text == NULL) fail_msg("%s failed without a sentence", call);
+  for (; *words != NULL; words++)
+    if (strstr(text, *words) == NULL) fail_msg("%s: no '%s' in: %s", call, *words, text);
+  if (aclGetRecentErrMsg() != NULL) fail_msg("%s: the sentence can be read twice", call);
+}
+
+/* cmocka fixtures: a process with aclInit and device 0, and its end. */
+static inline int set_up_device(void **state) {
+  (void)state;
+  return aclInit(NULL) != ACL_SUCCESS || aclrtSetDevice(0) != ACL_SUCCESS;
+}
+
+static inline int tear_down_device(void **state) {
+  (void)state;
+  (void)aclrtResetDevice(0);
+  return aclFinalize() != ACL_SUCCESS;
+}
+
+#endif

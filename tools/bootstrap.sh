@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# bootstrap.sh [ci]: installs the Debian packages that building and testing need (with ci, also what linting needs).
+# Says nothing and touches nothing when all are there.
+set -euo pipefail
+
+missing=()
+need() {  # need <package> <command that succeeds if it is there>
+  local package=$1
+  shift
+  "$@" > /dev/null 2>&1 || missing+=("$package")
+}
+has() { command -v "$1"; }
+
+need gcc has gcc
+need g++ has g++
+need binutils has readelf
+need cmake has cmake
+need make has make
+need pkg-config has pkg-config
+need python3 has python3
+need libcmocka-dev pkg-config --exists cmocka
+
+clang_runtime() { ls "$(clang -print-resource-dir)"/lib/linux/libclang_rt.asan*.a; }
+if [ "${1:-}" = ci ]; then
+  need clang has clang
+  need clang-tidy has clang-tidy
+  need clang-format has clang-format
+  need cppcheck has cppcheck
+  version=$(clang -dumpversion 2> /dev/null | cut -d. -f1) || version=
+  need "libclang-rt-${version:+$version-}dev" clang_runtime
+fi
+
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  as_root=(sudo -n)
+fi
+if ! has apt-get > /dev/null || ! "${as_root[@]}" true 2> /dev/null; then
+  echo "bootstrap: please install these packages (Debian's names) and run again: ${missing[*]}" >&2
+  exit 1
+fi
+echo "bootstrap: installing ${missing[*]}"
+"${as_root[@]}" apt-get -qq update
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  apt-get -qq install -y --no-install-recommends "${missing[@]}" > /dev/null

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# check_symbols.sh <libpoolgrad.so>: the library exports what include/ declares, all of it and nothing else,
+# and needs nothing but libc.
+set -euo pipefail
+lib=${1:?usage: check_symbols.sh <libpoolgrad.so>}
+include=$(cd "$(dirname "$0")/.." && pwd)/include
+
+# Looked up by name at run time only, so no header declares them: torch's memory hooks,
+# and operators that exist to refuse with a sentence.
+undeclared="InitHugeMemThreadLocal UnInitHugeMemThreadLocal ReleaseHugeMem"
+for op in Add Mul ReduceSum Relu; do
+  undeclared+=" aclnn$op aclnn${op}GetWorkspaceSize"
+done
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+(cd "$include" && find . -name '*.h' -printf '#include "%P"\n' | sort) > "$tmp/all.c"
+# GCC itself lists the prototypes it saw, each with the header it stands in.
+gcc -std=c11 -w -fsyntax-only -I "$include" -aux-info "$tmp/prototypes" "$tmp/all.c"
+grep -F "/* $include/" "$tmp/prototypes" | grep ' extern ' |
+  sed -E 's/ \(.*//; s/.*[ *]//' | sort -u > "$tmp/declared"
+nm -D --defined-only "$lib" | awk '{print $NF}' | sort -u > "$tmp/exported"
+tr ' ' '\n' <<< "$undeclared" | sort -u > "$tmp/undeclared"
+
+status=0
+complain() {  # complain <sentence> <file>: fails with it if the file has lines
+  [ -s "$2" ] || return 0
+  { echo "$1"; sed 's/^/  /' "$2"; } >&2
+  status=1
+}
+grep -vE "^(acl|poolgrad_)" "$tmp/exported" | grep -vxFf "$tmp/undeclared" > "$tmp/foreign" || true
+complain "exported, but neither acl* nor poolgrad_*:" "$tmp/foreign"
+comm -13 "$tmp/exported" "$tmp/declared" > "$tmp/missing"
+complain "declared in include/, but not exported:" "$tmp/missing"
+grep -E "^(acl|poolgrad_)" "$tmp/exported" | comm -23 - "$tmp/declared" | comm -23 - "$tmp/undeclared" > "$tmp/extra"
+complain "exported, but not declared in include/:" "$tmp/extra"
+readelf -d "$lib" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
+  grep -vE '^(lib(c|m|pthread|dl)\.so\.[0-9]+|ld-linux.*)$' > "$tmp/needed" || true
+complain "needed at run time, but not part of libc:" "$tmp/needed"
+[ $status -ne 0 ] || echo "symbols ok: $(wc -l < "$tmp/exported") exported, $(wc -l < "$tmp/declared") declared"
+exit $status

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# lint.sh <folder with compile_commands.json> <libpoolgrad.so>: layout, static analysis and the house rules.
+set -euo pipefail
+compile_commands=${1:?usage: lint.sh <folder with compile_commands.json> <libpoolgrad.so>}
+library=${2:?usage: lint.sh <folder with compile_commands.json> <libpoolgrad.so>}
+cd "$(dirname "$0")/.."
+jobs=$(nproc)
+
+echo "clang-format"
+for folder in src include tests bench examples; do
+  [ ! -d $folder ] || find $folder -name '*.[ch]' -print0
+done | xargs -0 -r -P "$jobs" -n 8 clang-format --dry-run -Werror
+
+echo "clang-tidy"
+find src -name '*.c' -print0 |
+  xargs -0 -r -P "$jobs" -n 1 clang-tidy --quiet -p "$compile_commands" \
+    2> >(grep -vE '^[0-9]+ warnings? generated' >&2)
+
+echo "cppcheck"
+# Suppressed: where its parser gives up on C11, and what the compilers check better (integers as pointers).
+cppcheck --quiet -j "$jobs" --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+  --suppress=internalAstError --suppress=CastIntegerToAddressAtReturn \
+  --project="$compile_commands/compile_commands.json" --file-filter='src/*'
+
+python3 tools/check_includes.py
+bash tools/check_symbols.sh "$library"
