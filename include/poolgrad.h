@@ -6,7 +6,8 @@
  * Programs speak to it through acl/acl.h (devices, streams, memory) and aclnnop/ (operators). This
  * header has the little for which that interface has no word. It needs no other header.
  *
- * Environment, read once, at the first call into the library:
+ * Environment, read by aclInit and aclnnInit (without them, at the first use); while devices are in
+ * use their list stays, and the number of threads is read once:
  *
  *   POOLGRAD_DEVICES  The devices the program sees: a comma list of backend names, the first being
  *                     device 0. A name given twice makes two devices. "cpu" always exists.
@@ -38,10 +39,10 @@ POOLGRAD_API const char *poolgrad_version(void);
 /* How many threads the CPU device computes with now; at least 1. */
 POOLGRAD_API int poolgrad_threads(void);
 
-/* Sets that number; 0 goes back to the default, the CPUs this process may use. Kernels that run are
- * waited for, so it must not be called from a host function or callback. Results do not change.
- * 0, or 100000 ACL_ERROR_INVALID_PARAM for a negative or absurdly large count: the number stays as
- * it was, and aclGetRecentErrMsg has the sentence. */
+/* Sets that number; 0 goes back to the default, POOLGRAD_THREADS or the CPUs this process may use.
+ * Kernels that run are waited for, so it must not be called from a host function or callback.
+ * Results do not change. 0, or 100000 ACL_ERROR_INVALID_PARAM for a negative or absurdly large
+ * count: the number stays as it was, and aclGetRecentErrMsg has the sentence. */
 POOLGRAD_API int poolgrad_set_threads(int count);
 
 /* One line per device, "0: cpu (2 threads)\n". The text belongs to the calling thread and is good

@@ -54,7 +54,9 @@
  *     107002       CONTEXT_NULL, for a call that needs a context on a thread that has none
  *     107003       STREAM_CONTEXT, for a living stream of another context than the current one
  *     107017       INVALID_HANDLE, see above
- *     207001       MEMORY_ALLOCATION, when memory is short
+ *     200000       BAD_ALLOC, when the library's own memory is short
+ *     207001       MEMORY_ALLOCATION, when a device's or pinned memory is short
+ *     207000       FEATURE_NOT_SUPPORT, for waiting, from inside a stream's work, for that work
  *
  *   and leaves its results untouched when it fails. Entries name further codes only. Calls that use
  *   a stream, create something or synchronise the device need a context. */
@@ -166,7 +168,7 @@ ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
 typedef struct rtExceptionInfo aclrtExceptionInfo;
 typedef void (*aclrtExceptionInfoCallback)(aclrtExceptionInfo *exceptionInfo);
 
-/* Registers a function to be called, on the stream's own thread, when work in a stream fails. The
+/* Registers a function to be called, on the thread that ran it, when work in a stream fails. The
  * info is good during the call only; the function must not wait for a stream, allocate or queue
  * work. aclrtSetExceptionInfoCallback keeps one function, NULL for none; Register keeps several.
  * 107000: NULL in Register, or NULL or unknown in Unregister. */
@@ -458,7 +460,8 @@ ACL_FUNC_VISIBILITY aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t val
  *   4. aclrtDestroyStream ends it. What it does not end, aclrtResetDevice, aclrtDestroyContext or
  *      aclFinalize will. */
 
-/* Flags of a stream: stored, and reported by aclrtStreamGetFlags. */
+/* Flags of a stream: stored, and reported by aclrtStreamGetFlags. Streams with PERSISTENT,
+ * CPU_SCHEDULE or DEVICE_USE_ONLY are never waited for: synchronising one returns at once. */
 #define ACL_STREAM_FAST_LAUNCH 0x00000001U
 #define ACL_STREAM_FAST_SYNC 0x00000002U
 #define ACL_STREAM_PERSISTENT 0x00000004U
@@ -610,8 +613,8 @@ typedef enum aclrtEventWaitStatus {
 } aclrtEventWaitStatus;
 
 /* Creates an event. Those of CreateEventExWithFlag count as complete while never recorded and do
- * not go with aclrtQueryEvent. 107000: no known flag, unknown bits, or EXTERNAL together with
- * DEVICE_USE_ONLY. */
+ * not go with aclrtQueryEvent. 107000: no known flag, a value above 0x7f, or EXTERNAL or
+ * DEVICE_USE_ONLY beside another flag. 207000 FEATURE_NOT_SUPPORT: IPC. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateEvent(aclrtEvent *event);
 ACL_FUNC_VISIBILITY aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
@@ -626,8 +629,8 @@ ACL_FUNC_VISIBILITY aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stre
 ACL_FUNC_VISIBILITY aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream,
                                                       uint32_t flag);
 
-/* Makes the event unrecorded when the stream gets there. 107000: not from
- * aclrtCreateEventWithFlag with ACL_EVENT_SYNC. */
+/* Makes the event unrecorded at once; waits already queued keep the point they wait for.
+ * 207000 FEATURE_NOT_SUPPORT: an event of aclrtCreateEventExWithFlag. */
 ACL_FUNC_VISIBILITY aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 
 /* Look without waiting. Never recorded: QueryEvent says COMPLETE; QueryEventStatus says NOT_READY,
@@ -718,8 +721,8 @@ typedef enum aclrtCallbackBlockType {
 ACL_FUNC_VISIBILITY aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
 
 /* threadId is the thread's pthread_self() as a number. A stream has one such thread.
- * 107011 STREAM_SUBSCRIBE, 107012 THREAD_SUBSCRIBE: subscribed already, or, in UnSubscribe, not
- * subscribed. */
+ * 107011 STREAM_SUBSCRIBE, 107012 THREAD_SUBSCRIBE: subscribed already, or, in UnSubscribe, to
+ * another thread. 107015 STREAM_NO_CB_REG: UnSubscribe without a subscription. */
 ACL_FUNC_VISIBILITY aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 

@@ -19,7 +19,7 @@
  * different threads.
  *
  * The executor of step 2 is spent by step 4, whatever that returns; a second run with it gives
- * 561103 and does nothing. Exceptions: aclSetAclOpExecutorRepeatable, and an executor that never
+ * 561000 and does nothing. Exceptions: aclSetAclOpExecutorRepeatable, and an executor that never
  * reaches step 4, which aclDestroyAclOpExecutor releases.
  *
  * Descriptions own no device memory and copy every array they are given. They need no device and

@@ -7,6 +7,7 @@
 #include "aclnn/array.h"
 #include "aclnn/opdev/op_errno.h"
 #include "core/alloc.h"
+#include "core/checked.h"
 #include "core/dtype.h"
 #include "core/log.h"
 #include "runtime/stream.h"
@@ -63,21 +64,26 @@ int pg_plan_operand(struct pg_plan *plan, const char *name, struct pg_tensor *te
   return plan->operand_count++;
 }
 
-int64_t pg_plan_reserve(struct pg_plan *plan, int64_t bytes) {
-  const int64_t offset = plan->workspace_bytes;
-  plan->workspace_bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  return offset;
+aclnnStatus pg_plan_reserve(const char *api, struct pg_plan *plan, int64_t bytes, int64_t *offset) {
+  int64_t rounded, total;
+  PG_CHECK_AS(api,
+              pg_add(bytes, ALIGNMENT - 1, &rounded) &&
+                  pg_add(plan->workspace_bytes, rounded / ALIGNMENT * ALIGNMENT, &total),
+              ACLNN_ERR_PARAM_INVALID, "the call needs more workspace than 64 bits can count");
+  *offset = plan->workspace_bytes;
+  plan->workspace_bytes = total;
+  return ACLNN_SUCCESS;
 }
 
 void pg_plan_add(struct pg_plan *plan, const struct pg_plan_kernel *kernel) {
-  assert(plan->step_count < STEPS_MAX && kernel->args_bytes <= PG_ARGS_BYTES);
+  assert(plan->step_count < STEPS_MAX && kernel->args_bytes <= sizeof(union pg_kernel_args));
   struct pg_step *step = &plan->steps[plan->step_count++];
   step->kind = PG_STEP_KERNEL;
   step->bytes = kernel->bytes;
   step->u.kernel.id = kernel->id;
   step->u.kernel.dtype = kernel->dtype;
   step->u.kernel.items = kernel->items;
-  memcpy(step->u.kernel.args, kernel->args, kernel->args_bytes);
+  memcpy(&step->u.kernel.args, kernel->args, kernel->args_bytes);
 }
 
 void pg_plan_bind(struct pg_plan *plan, size_t args_offset, int operand, int64_t bytes) {
@@ -108,7 +114,7 @@ static aclnnStatus bind(const char *api, const struct pg_plan *plan, void *works
       return pg_fail(api, ACLNN_ERR_PARAM_NULLPTR, "the data address of %s is NULL",
                      b->operand == PG_WORKSPACE ? "workspace" : plan->operands[b->operand].name);
     char *address = base + b->bytes;
-    memcpy(steps[b->step].u.kernel.args + b->args_offset, &address, sizeof address);
+    memcpy((char *)&steps[b->step].u.kernel.args + b->args_offset, &address, sizeof address);
   }
   return ACLNN_SUCCESS;
 }
@@ -124,10 +130,7 @@ static aclnnStatus submit(const char *api, const struct pg_plan *plan, void *wor
       status = pg_stream_submit(api, stream, steps, (size_t)plan->step_count);
     pg_stream_release(stream);
   }
-  return status == ACL_SUCCESS
-             ? ACLNN_SUCCESS
-             : pg_fail(api, ACLNN_ERR_RUNTIME_ERROR, "the runtime refused the work with status %d",
-                       (int)status);
+  return status == ACL_SUCCESS ? ACLNN_SUCCESS : pg_recode(ACLNN_ERR_RUNTIME_ERROR);
 }
 
 static aclnnStatus execute(const char *api, const struct pg_plan *plan, void *workspace,
@@ -264,9 +267,13 @@ aclnnStatus aclDumpOpTensors(const char *opType, const char *opName, aclTensor *
   struct pg_stream *found;
   PG_CHECK_PTR(opType, ACLNN_ERR_PARAM_NULLPTR);
   PG_CHECK_PTR(opName, ACLNN_ERR_PARAM_NULLPTR);
-  PG_CHECK_PTR(tensors, ACLNN_ERR_PARAM_NULLPTR);
+  PG_CHECK(tensors != NULL || (inputTensorNum == 0 && outputTensorNum == 0),
+           ACLNN_ERR_PARAM_NULLPTR, "tensors is NULL while the counts are %zu and %zu",
+           inputTensorNum, outputTensorNum);
+  PG_CHECK(inputTensorNum + outputTensorNum >= inputTensorNum, ACLNN_ERR_PARAM_INVALID,
+           "the counts are %zu and %zu, too many to add", inputTensorNum, outputTensorNum);
   if (pg_stream_resolve_any(__func__, stream, &found) != ACL_SUCCESS)
-    return ACLNN_ERR_RUNTIME_ERROR;
+    return pg_recode(ACLNN_ERR_RUNTIME_ERROR);
   pg_stream_release(found);
   for (size_t i = 0; i < inputTensorNum + outputTensorNum; i++) {
     struct pg_tensor *t;

@@ -27,8 +27,9 @@ void pg_plan_destroy(struct pg_plan *plan); /* of one that was not published; NU
 /* Adds a tensor (keeping a reference) under the name messages call it; returns its operand. */
 int pg_plan_operand(struct pg_plan *plan, const char *name, struct pg_tensor *tensor);
 
-/* Reserves bytes of workspace; returns their offset in it, a multiple of 64. */
-int64_t pg_plan_reserve(struct pg_plan *plan, int64_t bytes);
+/* Reserves bytes of workspace; *offset is their place in it, a multiple of 64.  161002 and a
+ * sentence when the sum overflows. */
+aclnnStatus pg_plan_reserve(const char *api, struct pg_plan *plan, int64_t bytes, int64_t *offset);
 
 struct pg_plan_kernel {
   enum pg_kernel id;
@@ -45,7 +46,8 @@ void pg_plan_add(struct pg_plan *plan, const struct pg_plan_kernel *kernel);
 /* In the latest step: the pointer at args_offset will be the operand's address plus bytes. */
 void pg_plan_bind(struct pg_plan *plan, size_t args_offset, int operand, int64_t bytes);
 
-/* Makes the plan an executor.  Writes the results of phase 1, and only on success. */
+/* Makes the plan an executor.  Writes the results of phase 1, and only on success; on failure the
+ * plan is still the caller's. */
 aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, uint64_t *workspace_size,
                             aclOpExecutor **executor);
 

@@ -8,7 +8,8 @@
 static const char have[] = "poolgrad has the pooling operators that aclnnop/aclnn_ops_nn.h lists";
 
 static aclnnStatus refuse(const char *name) {
-  return pg_fail(name, ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "%s is not implemented, %s", name, have);
+  return pg_fail(name, ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "the operator is not implemented, %s",
+                 have);
 }
 
 /* The callers pass arguments that nobody reads: the C calling conventions of all our targets

@@ -130,12 +130,13 @@ aclnnStatus aclInitTensor(aclTensor *tensor, const int64_t *viewDims, uint64_t v
  * is no C++ in the process: so it comes from operator new[] when a C++ runtime is loaded. */
 static int64_t *new_array(size_t count) {
   const size_t bytes = count == 0 ? sizeof(int64_t) : count * sizeof(int64_t);
-  void *(*new_array_operator)(size_t) = NULL;
-  if (dlsym(RTLD_DEFAULT, "__gxx_personality_v0") != NULL) {
-    void *symbol = dlsym(RTLD_DEFAULT, "_Znam");
-    memcpy(&new_array_operator, &symbol, sizeof symbol); /* a cast would be no ISO C */
+  void *(*new_nothrow)(size_t, const void *) = NULL; /* operator new[](size_t, std::nothrow_t &) */
+  const void *nothrow = dlsym(RTLD_DEFAULT, "_ZSt7nothrow");
+  if (nothrow != NULL) {
+    void *symbol = dlsym(RTLD_DEFAULT, "_ZnamRKSt9nothrow_t");
+    memcpy(&new_nothrow, &symbol, sizeof symbol); /* a cast would be no ISO C */
   }
-  return new_array_operator != NULL ? new_array_operator(bytes) : malloc(bytes);
+  return new_nothrow != NULL ? new_nothrow(bytes, nothrow) : malloc(bytes);
 }
 
 static aclnnStatus copy_out(const char *api, const int64_t *values, int count, int64_t **out,

@@ -23,6 +23,7 @@ static const char truncated[] = "...[truncated]";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *sink; /* NULL: nowhere */
 static atomic_int levels[MODULE_COUNT];
+static atomic_int configured; /* how often */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int level_word(const char *text, int otherwise) {
@@ -87,11 +88,13 @@ static void configure(void) {
     atomic_store(&levels[m],
                  sink == NULL ? LEVEL_NONE : module_level(modules, module_names[m], global));
   pthread_mutex_unlock(&lock);
+  atomic_fetch_add(&configured, 1);
 }
 
 void pg_log_configure(void) {
+  const int before = atomic_load(&configured);
   (void)pthread_once(&once, configure);
-  configure();
+  if (atomic_load(&configured) == before) configure();
 }
 
 static bool wanted(enum module module, aclLogLevel level) {

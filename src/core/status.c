@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +137,12 @@ void pg_fail_null_with(const char *api, int code, const char *argument) {
   fail(code == ACL_ERROR_INVALID_PARAM ? &null_acl : family_of(code), code, text);
 }
 
+void pg_recode_with(int code) {
+  struct thread_errors *errors = mine();
+  if (errors != NULL && errors->count > 0)
+    errors->pending[errors->count - 1].family = family_of(code);
+}
+
 void pg_failure_set(struct pg_failure *failure, aclError code, const char *format, ...) {
   va_list args;
   failure->code = code;
@@ -158,12 +163,13 @@ static size_t print_head(char *out, size_t size, const struct sentence *s) {
   char prefix[64] = "";
   if (inner)
     snprintf(prefix, sizeof prefix, "%s: Internal error!\n%s", s->family->code, s->family->code);
-  return (size_t)snprintf(out, size, "%s[PID: %d] %s %s(%s): %s\n", prefix, (int)getpid(), s->time,
-                          s->family->title, s->family->code, s->text);
+  return (size_t)snprintf(out, size, "%s[PID: %d] %s %s(%s):%s %s\n", prefix, (int)getpid(),
+                          s->time, s->family->title, s->family->code, inner ? " " : "", s->text);
 }
 
 const char *aclGetRecentErrMsg(void) {
-  struct thread_errors *errors = mine();
+  (void)pthread_once(&once, make_key);
+  struct thread_errors *errors = pthread_getspecific(key); /* none for a thread that never failed */
   if (errors == NULL || errors->count == 0) return NULL;
   const int top = headline(errors);
   size_t used = print_head(errors->shown, sizeof errors->shown, &errors->pending[top]);

@@ -27,6 +27,10 @@ void pg_fail_with(const char *api, int code, const char *format, ...)
 #define pg_fail_null(api, code, argument) (pg_fail_null_with(api, code, argument), (code))
 void pg_fail_null_with(const char *api, int code, const char *argument);
 
+/* Passes a failure of the runtime on under aclnn's code, keeping its sentence. */
+#define pg_recode(code) (pg_recode_with(code), (code))
+void pg_recode_with(int code);
+
 /* Writes a failure for later; the thread that synchronises turns it into pg_fail. */
 void pg_failure_set(struct pg_failure *failure, aclError code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -35,6 +39,12 @@ void pg_failure_set(struct pg_failure *failure, aclError code, const char *forma
 #define PG_CHECK(cond, code, ...)                             \
   do {                                                        \
     if (!(cond)) return pg_fail(__func__, code, __VA_ARGS__); \
+  } while (0)
+
+/* The same in a function that checks on behalf of `api`. */
+#define PG_CHECK_AS(api, cond, code, ...)                \
+  do {                                                   \
+    if (!(cond)) return pg_fail(api, code, __VA_ARGS__); \
   } while (0)
 
 #define PG_CHECK_PTR(pointer, code)                                       \

@@ -19,10 +19,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/thread.h"
 #include "cpu/step.h"
 
 enum {
@@ -48,13 +48,14 @@ struct pg_queue {
   size_t capacity, head, count; /* capacity is a power of two */
   uint64_t pushed;              /* ticket of the newest step */
   bool busy;                    /* some thread is inside a step */
+  uint64_t running;             /* that step's ticket */
   pthread_t runner;             /* that thread */
   unsigned observers;
   bool closing, stop_on_failure;
   enum executor_state executor;
   int64_t last_active_ns;
   struct pg_failure failure;   /* the first one not yet reported */
-  struct pg_queue *blocked_on; /* whose progress the running step waits for; holds a reference */
+  struct pg_queue *blocked_on; /* whose progress the running step waits for, holding its mark */
 };
 
 struct pg_mark {
@@ -95,7 +96,7 @@ void pg_queue_release(struct pg_queue *queue) {
 
 /* Lock held, for this and the next four. */
 static uint64_t completed(const struct pg_queue *queue) {
-  return queue->pushed - queue->count - (queue->busy ? 1 : 0);
+  return queue->busy ? queue->running - 1 : queue->pushed - queue->count;
 }
 
 static void kick(struct pg_queue *queue) {
@@ -140,6 +141,8 @@ static void discard_step(const struct pg_step *step) {
     pg_mark_release(step->u.mark);
   else if (step->kind == PG_STEP_CALL && step->u.call.discard != NULL)
     step->u.call.discard(&step->u.call);
+  else if (step->kind == PG_STEP_WRITE_VALUE || step->kind == PG_STEP_WAIT_VALUE)
+    pg_release(step->u.value.owner);
 }
 
 /* Takes the steps that have not begun out of the queue and discards them. */
@@ -202,7 +205,8 @@ static void run_one(struct pg_queue *queue) {
   queue->count--;
   queue->busy = true;
   queue->runner = pthread_self();
-  const uint64_t ticket = queue->pushed - queue->count;
+  queue->running = queue->pushed - queue->count;
+  const uint64_t ticket = queue->running;
   pthread_mutex_unlock(&queue->lock);
   if (skip)
     discard_step(&step);
@@ -248,7 +252,7 @@ aclError pg_queue_create(const struct pg_queue_options *options, struct pg_queue
   pg_cond_init(&queue->wake);
   pg_cond_init(&queue->progress);
   count_alive(1);
-  if (pthread_create(&queue->thread, NULL, execute, queue) != 0) {
+  if (!pg_thread_create(&queue->thread, execute, queue)) {
     count_alive(-1);
     atomic_store(&queue->refs, 1);
     pg_queue_release(queue);
@@ -323,7 +327,7 @@ aclError pg_queue_sync(struct pg_queue *queue, int64_t timeout_ns, struct pg_fai
   const bool reached = reach(queue, queue->pushed, timeout_ns);
   if (reached && queue->failure.code != ACL_SUCCESS) {
     *failure = queue->failure;
-    if (!queue->stop_on_failure) queue->failure.code = ACL_SUCCESS;
+    queue->failure.code = ACL_SUCCESS;
   }
   pthread_mutex_unlock(&queue->lock);
   return reached ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
@@ -433,8 +437,11 @@ bool pg_mark_done(struct pg_mark *mark) {
 aclError pg_mark_sync(struct pg_mark *mark, int64_t timeout_ns) {
   struct pg_queue *queue = mark->queue;
   pthread_mutex_lock(&queue->lock);
-  const bool reached = reach(queue, mark->ticket, timeout_ns);
+  const bool own = queue->busy && pthread_equal(queue->runner, pthread_self());
+  const bool never = own && completed(queue) < mark->ticket;
+  const bool reached = !never && reach(queue, mark->ticket, timeout_ns);
   pthread_mutex_unlock(&queue->lock);
+  if (never) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
   return reached ? ACL_SUCCESS : ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
 }
 

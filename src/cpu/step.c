@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/step.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -84,11 +83,11 @@ void pg_values_changed(void) {
 
 static void write_value(const struct pg_value *v) {
   __atomic_store_n(v->address, v->value, __ATOMIC_RELEASE);
+  pg_release(v->owner);
   pg_values_changed();
 }
 
-static bool holds(const struct pg_value *v) {
-  const uint64_t found = __atomic_load_n(v->address, __ATOMIC_ACQUIRE);
+static bool compares(const struct pg_value *v, uint64_t found) {
   switch (v->comparison) {
     case ACL_STREAM_WAIT_VALUE_EQ:
       return found == v->value;
@@ -96,9 +95,18 @@ static bool holds(const struct pg_value *v) {
       return (found & v->value) != 0;
     case ACL_STREAM_WAIT_VALUE_NOR:
       return ~(found | v->value) != 0;
-    default: /* ACL_STREAM_WAIT_VALUE_GEQ */
-      return found >= v->value;
+    default: /* ACL_STREAM_WAIT_VALUE_GEQ: counters may wrap */
+      return (int64_t)(found - v->value) >= 0;
   }
+}
+
+static bool is_satisfied(const struct pg_value *v) {
+  uint64_t found = __atomic_load_n(v->address, __ATOMIC_ACQUIRE);
+  while (compares(v, found)) /* of several takers one wins, the others look again */
+    if (!v->take || __atomic_compare_exchange_n(v->address, &found, 0, false, __ATOMIC_ACQ_REL,
+                                                __ATOMIC_ACQUIRE))
+      return true;
+  return false;
 }
 
 /* The value may also be written by a kernel or by the program itself, which wakes nobody:
@@ -109,7 +117,7 @@ static aclError wait_value(const struct pg_value *v, const atomic_bool *dropped,
   (void)pthread_once(&values_once, values_init);
   pthread_mutex_lock(&values_lock);
   bool late = false;
-  while (!holds(v) && !late && !atomic_load(dropped)) {
+  while (!atomic_load(dropped) && !late && !is_satisfied(v)) {
     const int64_t now = pg_now_ns();
     const int64_t look = now + PG_NS_PER_MS;
     late = deadline != PG_FOREVER && now >= deadline;
@@ -118,6 +126,7 @@ static aclError wait_value(const struct pg_value *v, const atomic_bool *dropped,
                                deadline != PG_FOREVER && deadline < look ? deadline : look);
   }
   pthread_mutex_unlock(&values_lock);
+  pg_release(v->owner);
   if (!late) return ACL_SUCCESS;
   pg_failure_set(why, ACL_ERROR_RT_WAIT_TIMEOUT, "a wait was not satisfied within %lld ms",
                  (long long)(v->timeout_ns / PG_NS_PER_MS));
@@ -128,7 +137,7 @@ aclError pg_step_run(const struct pg_step *step, const atomic_bool *dropped,
                      struct pg_failure *why) {
   switch (step->kind) {
     case PG_STEP_KERNEL:
-      pg_workers_run(pg_kernel_find(step->u.kernel.id), step->u.kernel.args, step->u.kernel.items,
+      pg_workers_run(pg_kernel_find(step->u.kernel.id), &step->u.kernel.args, step->u.kernel.items,
                      threads_for(step->bytes));
       return ACL_SUCCESS;
     case PG_STEP_COPY:

@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "core/thread.h"
 #include "cpu/cpu_count.h"
 #include "poolgrad.h"
 
@@ -20,7 +21,7 @@ struct job {
   int64_t items, chunks;
   _Atomic int64_t next; /* first chunk nobody has taken */
   int room;             /* workers that may still join */
-  atomic_int inside;    /* workers that have joined and not left; changes under the lock */
+  int inside;           /* workers that have joined and not left */
   struct job *link;
 };
 
@@ -71,11 +72,11 @@ static struct job *open_job(void) {
 
 static void help(struct job *job) {
   job->room--;
-  atomic_fetch_add(&job->inside, 1);
+  job->inside++;
   pthread_mutex_unlock(&workers.lock);
   work(job);
   pthread_mutex_lock(&workers.lock);
-  if (atomic_fetch_sub(&job->inside, 1) == 1) pthread_cond_broadcast(&workers.left);
+  if (--job->inside == 0) pthread_cond_broadcast(&workers.left);
 }
 
 /* True when a job was posted while spinning.  Called and left with the lock held. */
@@ -113,8 +114,7 @@ static void *worker(void *unused) {
 static void start_workers(int wanted) {
   pthread_mutex_lock(&resize);
   pthread_mutex_lock(&workers.lock);
-  while (workers.running < wanted &&
-         pthread_create(&workers.ids[workers.running], NULL, worker, NULL) == 0)
+  while (workers.running < wanted && pg_thread_create(&workers.ids[workers.running], worker, NULL))
     workers.running++;
   pthread_mutex_unlock(&workers.lock);
   pthread_mutex_unlock(&resize);
@@ -148,7 +148,7 @@ static void withdraw(struct job *job) {
   struct job **link = &workers.jobs;
   while (*link != job) link = &(*link)->link;
   *link = job->link;
-  while (atomic_load(&job->inside) > 0) pthread_cond_wait(&workers.left, &workers.lock);
+  while (job->inside > 0) pthread_cond_wait(&workers.left, &workers.lock);
   pthread_mutex_unlock(&workers.lock);
 }
 

@@ -14,8 +14,6 @@ enum pg_kernel {
   PG_KERNEL_COUNT
 };
 
-enum { PG_ARGS_BYTES = 448 }; /* room for the largest argument struct */
-
 /* dst[item * stride .. + width) = value, for every item; stride and width in elements of
  * `element` bytes (1, 2, 4 or 8), value's low bytes being the element. */
 struct pg_fill_args {
@@ -23,6 +21,10 @@ struct pg_fill_args {
   int64_t stride, width;
   uint64_t value;
   int32_t element;
+};
+
+union pg_kernel_args {
+  struct pg_fill_args fill;
 };
 
 typedef void pg_kernel_fn(const void *args, int64_t begin, int64_t end);

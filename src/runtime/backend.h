@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/handle.h"
 #include "core/status.h"
 #include "kernels/kernels.h"
 
@@ -62,7 +63,9 @@ struct pg_value {
   uint64_t *address; /* aligned to 8 bytes */
   uint64_t value;
   uint32_t comparison;
-  int64_t timeout_ns; /* PG_FOREVER: none */
+  bool take;               /* a satisfied wait also writes 0, in one motion */
+  int64_t timeout_ns;      /* PG_FOREVER: none */
+  struct pg_object *owner; /* what keeps the address alive; the step owns a reference; optional */
 };
 
 struct pg_wait {
@@ -74,7 +77,7 @@ struct pg_kernel_step {
   enum pg_kernel id;
   aclDataType dtype;
   int64_t items;
-  _Alignas(8) unsigned char args[PG_ARGS_BYTES];
+  union pg_kernel_args args;
 };
 
 struct pg_step {
@@ -121,7 +124,8 @@ struct pg_backend {
   /* Queues.  close: waits for the steps (drop: discards those not begun, waits for nothing);
    * afterwards submit fails.  sync: until the steps submitted so far are done;
    * ACL_ERROR_RT_STREAM_SYNC_TIMEOUT when the time is up; the first asynchronous failure goes
-   * to *failure, once. */
+   * to *failure, once.  With stop_on_failure the steps behind a failure are discarded until then.
+   */
   aclError (*queue_create)(const struct pg_queue_options *options, struct pg_queue **out);
   void (*queue_close)(struct pg_queue *queue, bool drop);
   void (*queue_release)(struct pg_queue *queue);
@@ -137,6 +141,7 @@ struct pg_backend {
   void (*mark_retain)(struct pg_mark *mark);
   void (*mark_release)(struct pg_mark *mark);
   bool (*mark_done)(struct pg_mark *mark);
+  /* ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, or ..._FEATURE_NOT_SUPPORT from inside the queue's own step */
   aclError (*mark_sync)(struct pg_mark *mark, int64_t timeout_ns);
   int64_t (*mark_time_ns)(struct pg_mark *mark); /* 0: was dropped, never reached */
 };

@@ -26,6 +26,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed; /* woken by delivery, completion and unsubscribing */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct callback *first, **last = &first;
+static struct pg_stream *subscribers; /* streams leave it before they end */
 
 static void init(void) { pg_cond_init(&changed); }
 
@@ -68,11 +69,17 @@ static aclError deliver(const struct pg_call *self, struct pg_failure *why) {
 
 static void discard(const struct pg_call *self) { callback_release(self->arg); }
 
-void pg_callbacks_forget(struct pg_stream *stream) {
+void pg_callbacks_forget(struct pg_stream *stream, bool ends) {
   struct callback *dropped = NULL;
   (void)pthread_once(&once, init);
   pthread_mutex_lock(&lock);
-  stream->subscribed = false;
+  if (ends) stream->ended = true;
+  if (stream->subscribed) {
+    struct pg_stream **link = &subscribers;
+    while (*link != stream) link = &(*link)->next_subscribed;
+    *link = stream->next_subscribed;
+    stream->subscribed = false;
+  }
   for (struct callback **link = &first; *link != NULL;) {
     if ((*link)->stream == stream) {
       struct callback *callback = take(link);
@@ -97,10 +104,12 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
   PG_TRY(pg_stream_resolve(__func__, stream, &found));
   (void)pthread_once(&once, init);
   pthread_mutex_lock(&lock);
-  const bool repeated = found->subscribed;
+  const bool repeated = found->subscribed || found->ended;
   if (!repeated) {
     found->subscribed = true;
     found->report_thread = threadId;
+    found->next_subscribed = subscribers;
+    subscribers = found;
   }
   pthread_mutex_unlock(&lock);
   const int id = found->id;
@@ -126,7 +135,7 @@ aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
                      "thread %llu is not the one that stream %d is subscribed to",
                      (unsigned long long)threadId, (int)found->id);
   else
-    pg_callbacks_forget(found);
+    pg_callbacks_forget(found, false);
   pg_stream_release(found);
   return status;
 }
@@ -175,18 +184,11 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
   return status;
 }
 
+/* Lock held. */
 static bool is_subscribed(uint64_t thread) {
-  bool found = false;
-  for (void *h = pg_handle_next(PG_STREAM, NULL); h != NULL && !found;
-       h = pg_handle_next(PG_STREAM, h)) {
-    struct pg_stream *stream = pg_acquire(h, PG_STREAM);
-    if (stream == NULL) continue;
-    pthread_mutex_lock(&lock);
-    found = stream->subscribed && stream->report_thread == thread;
-    pthread_mutex_unlock(&lock);
-    pg_stream_release(stream);
-  }
-  return found;
+  for (const struct pg_stream *s = subscribers; s != NULL; s = s->next_subscribed)
+    if (s->report_thread == thread) return true;
+  return false;
 }
 
 static struct callback **find_for(uint64_t thread) {
@@ -217,15 +219,17 @@ aclError aclrtProcessReport(int32_t timeout) {
   const uint64_t self = (uint64_t)pthread_self();
   PG_CHECK(timeout == -1 || timeout > 0, ACL_ERROR_INVALID_PARAM,
            "timeout is %d ms, allowed is -1 (for ever) or more than 0", (int)timeout);
-  PG_CHECK(is_subscribed(self), ACL_ERROR_RT_THREAD_SUBSCRIBE,
-           "this thread is subscribed to no stream, aclrtSubscribeReport must come first");
   const int64_t deadline = timeout == -1 ? PG_FOREVER : pg_deadline(timeout * PG_NS_PER_MS);
   (void)pthread_once(&once, init);
   pthread_mutex_lock(&lock);
-  bool any = run_pending(self);
-  while (!any && pg_cond_wait_until(&changed, &lock, deadline) == 0) any = run_pending(self);
-  any = any || run_pending(self);
+  bool any = run_pending(self), late = false;
+  while (!any && !late && is_subscribed(self)) {
+    late = pg_cond_wait_until(&changed, &lock, deadline) != 0;
+    any = run_pending(self);
+  }
   pthread_mutex_unlock(&lock);
+  PG_CHECK(any || late, ACL_ERROR_RT_THREAD_SUBSCRIBE,
+           "this thread is subscribed to no stream, aclrtSubscribeReport must come first");
   PG_CHECK(any, ACL_ERROR_RT_REPORT_TIMEOUT, "no callback came within %d ms", (int)timeout);
   return ACL_SUCCESS;
 }

@@ -35,7 +35,7 @@ aclError pg_context_create(const char *api, const struct pg_device *device, int 
   if (context != NULL) {
     atomic_init(&context->object.refs, 1);
     context->object.destroy = destroy;
-    context->device = device;
+    context->device = *device;
     context->device_id = device_id;
     context->primary = primary;
     pthread_mutex_init(&context->lock, NULL);
@@ -61,6 +61,9 @@ bool pg_context_close(void *handle) {
   struct pg_context *context = pg_handle_close(handle, PG_CONTEXT);
   if (context == NULL) return false;
   void *stream;
+  pthread_mutex_lock(&context->lock);
+  context->ended = true;
+  pthread_mutex_unlock(&context->lock);
   while ((stream = first_stream(context)) != NULL)
     if (!pg_stream_close(stream, false)) sched_yield(); /* another thread is destroying it */
   pg_release(&context->object);
@@ -69,10 +72,10 @@ bool pg_context_close(void *handle) {
 
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
   void *handle;
-  const struct pg_device *device;
+  struct pg_device device;
   PG_CHECK_PTR(context, ACL_ERROR_INVALID_PARAM);
   PG_TRY(pg_device_find(__func__, deviceId, &device));
-  PG_TRY(pg_context_create(__func__, device, deviceId, false, &handle));
+  PG_TRY(pg_context_create(__func__, &device, deviceId, false, &handle));
   pg_context_make_current(handle);
   *context = handle;
   return ACL_SUCCESS;
@@ -88,6 +91,8 @@ aclError aclrtDestroyContext(aclrtContext context) {
   pg_release(&found->object);
   PG_CHECK(!primary, ACL_ERROR_RT_CONTEXT_NULL,
            "context is the default context of device %d, which aclrtResetDevice ends", device);
+  PG_CHECK(!pg_stream_inside_any(), ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+           "called from work of a stream, it would wait for its own end");
   PG_CHECK(pg_context_close(context), ACL_ERROR_RT_CONTEXT_NULL,
            "context is %s, a live context is required", pg_handle_what(context));
   if (current == context) current = NULL;

@@ -15,10 +15,11 @@ enum { PG_CONTEXT_OPTIONS = 3 };
 struct pg_context {
   struct pg_object object;
   void *handle;
-  const struct pg_device *device;
+  struct pg_device device;
   int device_id;
   bool primary;                     /* made by aclrtSetDevice, ended by aclrtResetDevice alone */
   pthread_mutex_t lock;             /* guards what follows */
+  bool ended;                       /* takes no new streams */
   struct pg_stream *streams;        /* all of them, the default one included */
   struct pg_stream *default_stream; /* made when first asked for */
   int64_t option[PG_CONTEXT_OPTIONS];

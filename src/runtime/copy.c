@@ -2,6 +2,7 @@
 /* Copies and fills, at once or in a stream. */
 #include <stdint.h>
 
+#include "core/checked.h"
 #include "core/clock.h"
 #include "runtime/memory.h"
 #include "runtime/stream.h"
@@ -35,27 +36,34 @@ static struct pg_copy flat(void *dst, const void *src, size_t count) {
 static aclError copy_now(const char *api, const struct pg_copy *copy) {
   struct pg_context *context;
   PG_TRY(pg_context_current(api, &context));
-  const aclError status = context->device->backend->copy(context->device->ordinal, copy);
+  const aclError status = context->device.backend->copy(context->device.ordinal, copy);
   pg_release(&context->object);
   return status == ACL_SUCCESS ? status : pg_fail(api, status, "the device could not copy");
 }
 
-/* Pageable host memory may be gone or changed when the stream gets there, so such a copy waits
- * for the stream and is done before the call returns, as CANN does it. */
+/* Waits until the work submitted so far is done, leaving the stream's failures to synchronise. */
+static aclError wait_here(const char *api, struct pg_stream *stream) {
+  struct pg_mark *mark;
+  aclError status = stream->backend->record(stream->queue, &mark);
+  if (status == ACL_SUCCESS) {
+    status = stream->backend->mark_sync(mark, PG_FOREVER);
+    stream->backend->mark_release(mark);
+  }
+  if (status == ACL_SUCCESS) return status;
+  return pg_fail(api, status, "stream %d could not be waited for", (int)stream->id);
+}
+
+/* Pageable host memory may be gone or changed when the stream gets there, so such a copy is
+ * waited for before the call returns, as CANN does it. */
 static aclError copy_in_stream(const char *api, aclrtStream handle, const struct pg_copy *copy) {
   struct pg_stream *stream;
-  aclError status;
   PG_TRY(pg_stream_resolve(api, handle, &stream));
   const bool pageable = pg_memory_find(copy->dst).kind == PG_MEMORY_UNKNOWN ||
                         pg_memory_find(copy->src).kind == PG_MEMORY_UNKNOWN;
-  if (pageable) {
-    status = pg_stream_sync(api, stream, PG_FOREVER);
-    if (status == ACL_SUCCESS) status = copy_now(api, copy);
-  } else {
-    const struct pg_step step = {
-        .kind = PG_STEP_COPY, .bytes = (int64_t)(copy->width * copy->height), .u.copy = *copy};
-    status = pg_stream_submit(api, stream, &step, 1);
-  }
+  const struct pg_step step = {
+      .kind = PG_STEP_COPY, .bytes = (int64_t)(copy->width * copy->height), .u.copy = *copy};
+  aclError status = pg_stream_submit(api, stream, &step, 1);
+  if (status == ACL_SUCCESS && pageable) status = wait_here(api, stream);
   pg_stream_release(stream);
   return status;
 }
@@ -94,8 +102,7 @@ aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *sr
 static aclError check_rows(const char *api, const char *name, const void *address, size_t pitch,
                            size_t width, size_t height) {
   size_t before, bytes;
-  if (__builtin_mul_overflow(pitch, height - 1, &before) ||
-      __builtin_add_overflow(before, width, &bytes))
+  if (!pg_mul_size(pitch, height - 1, &before) || !pg_add_size(before, width, &bytes))
     return pg_fail(api, ACL_ERROR_INVALID_PARAM,
                    "%s has %zu rows of %zu bytes, too large to address", name, height, pitch);
   return check_room(api, name, address, bytes);
@@ -151,6 +158,11 @@ static aclError check_batch(const char *api, const struct batch *b,
   if (attr_count > 0 && (attrs == NULL || attr_indexes == NULL))
     return pg_fail(api, ACL_ERROR_INVALID_PARAM,
                    "attrs or attrsIndexes is NULL while numAttrs is %zu", attr_count);
+  for (size_t i = 0; i < attr_count; i++)
+    if (i == 0 ? attr_indexes[i] != 0 : attr_indexes[i] <= attr_indexes[i - 1])
+      return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                     "attrsIndexes[%zu] is %zu, the indexes must start at 0 and ascend", i,
+                     attr_indexes[i]);
   if (b->count == 0)
     return pg_fail(api, ACL_ERROR_INVALID_PARAM, "numBatches is 0, at least one copy is required");
   for (size_t i = 0; i < b->count; i++) {
@@ -169,11 +181,13 @@ aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *si
                           size_t numAttrs, size_t *failIndex) {
   const struct batch b = {dsts, destMaxs, srcs, sizes, numBatches, failIndex};
   PG_TRY(check_batch(__func__, &b, attrs, attrsIndexes, numAttrs));
-  for (size_t i = 0; i < numBatches; i++) {
+  aclError status = ACL_SUCCESS;
+  for (size_t i = 0; i < numBatches && status == ACL_SUCCESS; i++) {
     const struct pg_copy copy = flat(dsts[i], srcs[i], sizes[i]);
-    if (sizes[i] > 0) PG_TRY(copy_now(__func__, &copy));
+    if (sizes[i] > 0) status = copy_now(__func__, &copy);
+    if (status != ACL_SUCCESS && failIndex != NULL) *failIndex = i;
   }
-  return ACL_SUCCESS;
+  return status;
 }
 
 aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
@@ -181,11 +195,13 @@ aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_
                                size_t numAttrs, size_t *failIndex, aclrtStream stream) {
   const struct batch b = {dsts, destMaxs, srcs, sizes, numBatches, failIndex};
   PG_TRY(check_batch(__func__, &b, attrs, attrsIndexes, numAttrs));
-  for (size_t i = 0; i < numBatches; i++) {
+  aclError status = ACL_SUCCESS;
+  for (size_t i = 0; i < numBatches && status == ACL_SUCCESS; i++) {
     const struct pg_copy copy = flat(dsts[i], srcs[i], sizes[i]);
-    if (sizes[i] > 0) PG_TRY(copy_in_stream(__func__, stream, &copy));
+    if (sizes[i] > 0) status = copy_in_stream(__func__, stream, &copy);
+    if (status != ACL_SUCCESS && failIndex != NULL) *failIndex = i;
   }
-  return ACL_SUCCESS;
+  return status;
 }
 
 static aclError check_fill(const char *api, const void *ptr, size_t max_count, size_t count) {
@@ -197,19 +213,19 @@ static aclError check_fill(const char *api, const void *ptr, size_t max_count, s
 }
 
 static aclError check_fill_words(const char *api, const void *ptr, size_t bytes, size_t count) {
-  if (ptr == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "ptr");
+  if (ptr == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "devPtr");
   if ((uintptr_t)ptr % 4 != 0)
-    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "ptr is %p, it must be a multiple of 4", ptr);
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "devPtr is %p, it must be a multiple of 4", ptr);
   if (count > bytes / 4)
     return pg_fail(api, ACL_ERROR_INVALID_PARAM,
                    "numElements is %zu, memSize (%zu bytes) allows %zu", count, bytes, bytes / 4);
-  return check_room(api, "ptr", ptr, count * 4);
+  return check_room(api, "devPtr", ptr, count * 4);
 }
 
 static aclError fill_now(const char *api, const struct pg_fill *fill) {
   struct pg_context *context;
   PG_TRY(pg_context_current(api, &context));
-  const aclError status = context->device->backend->fill(context->device->ordinal, fill);
+  const aclError status = context->device.backend->fill(context->device.ordinal, fill);
   pg_release(&context->object);
   return status == ACL_SUCCESS ? status : pg_fail(api, status, "the device could not fill");
 }

@@ -14,8 +14,7 @@
 #include "runtime/context.h"
 #include "runtime/stream.h"
 
-/* Guards everything in this struct but the rows up to `count`, which never change while a device
- * is in use.  Held for bookkeeping only, never while a context closes. */
+/* Guards everything in this struct.  Held for bookkeeping only, never while a context closes. */
 static struct {
   pthread_mutex_t lock;
   bool known;
@@ -37,9 +36,13 @@ static aclError add_word(const char *api, const char *word, size_t length, struc
       list->row[list->count++] = (struct pg_device){*b, i};
     return ACL_SUCCESS;
   }
+  char known[64] = "";
+  for (const struct pg_backend *const *b = pg_backends; *b != NULL; b++)
+    snprintf(known + strlen(known), sizeof known - strlen(known), " %s", (*b)->name);
   return pg_fail(api, ACL_ERROR_INVALID_PARAM,
-                 "POOLGRAD_DEVICES has the word '%.*s', known is: cpu (a comma-separated list)",
-                 (int)length, word);
+                 "POOLGRAD_DEVICES has the word '%.*s', a comma-separated list of these is "
+                 "allowed:%s",
+                 (int)length, word, known);
 }
 
 /* POOLGRAD_DEVICES: words, comma separated; a word may be repeated to get several devices. */
@@ -109,17 +112,16 @@ static aclError ensure_known(const char *api) {
   return known ? ACL_SUCCESS : read_devices(api);
 }
 
-aclError pg_device_find(const char *api, int64_t id, const struct pg_device **out) {
+aclError pg_device_find(const char *api, int64_t id, struct pg_device *out) {
   PG_TRY(ensure_known(api));
   pthread_mutex_lock(&devices.lock);
   const int count = devices.count;
+  if (id >= 0 && id < count) *out = devices.row[id];
   pthread_mutex_unlock(&devices.lock);
-  if (id < 0 || id >= count)
-    return pg_fail(api, ACL_ERROR_RT_INVALID_DEVICEID,
-                   "device id is %lld, there %s %d device%s (0 to %d)", (long long)id,
-                   count == 1 ? "is" : "are", count, count == 1 ? "" : "s", count - 1);
-  *out = &devices.row[id];
-  return ACL_SUCCESS;
+  if (id >= 0 && id < count) return ACL_SUCCESS;
+  return pg_fail(api, ACL_ERROR_RT_INVALID_DEVICEID, "device id is %lld, there %s %d device%s",
+                 (long long)id, count == 1 ? "is" : "are", count,
+                 count == 1 ? ", id 0" : "s, counted from 0");
 }
 
 aclError aclrtGetDeviceCount(uint32_t *count) {
@@ -137,12 +139,15 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
 }
 
 aclError aclrtSetDevice(int32_t deviceId) {
-  const struct pg_device *device;
+  struct pg_device device;
   aclError status = ACL_SUCCESS;
   PG_TRY(pg_device_find(__func__, deviceId, &device));
   pthread_mutex_lock(&devices.lock);
-  if (devices.primary[deviceId] == NULL)
-    status = pg_context_create(__func__, device, deviceId, true, &devices.primary[deviceId]);
+  if (!pg_is_live(devices.primary[deviceId], PG_CONTEXT)) { /* also one that aclFinalize ended */
+    devices.users[deviceId] = 0;
+    devices.primary[deviceId] = NULL;
+    status = pg_context_create(__func__, &device, deviceId, true, &devices.primary[deviceId]);
+  }
   void *primary = devices.primary[deviceId];
   if (status == ACL_SUCCESS) devices.users[deviceId]++;
   pthread_mutex_unlock(&devices.lock);
@@ -153,9 +158,11 @@ aclError aclrtSetDevice(int32_t deviceId) {
 
 /* The last user closes the primary context. */
 static aclError reset(const char *api, int32_t id, bool force) {
-  const struct pg_device *device;
+  struct pg_device device;
   void *primary = NULL;
   PG_TRY(pg_device_find(api, id, &device));
+  PG_CHECK_AS(api, !pg_stream_inside_any(), ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "called from work of a stream, it would wait for its own end");
   pthread_mutex_lock(&devices.lock);
   const int users = devices.users[id];
   if (users > 0) devices.users[id] = force ? 0 : users - 1;
@@ -186,7 +193,7 @@ void pg_devices_release_all(void) {
 }
 
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active) {
-  const struct pg_device *device;
+  struct pg_device device;
   PG_CHECK_PTR(active, ACL_ERROR_INVALID_PARAM);
   PG_CHECK(flags == NULL, ACL_ERROR_INVALID_PARAM, "flags is reserved, it must be NULL");
   PG_TRY(pg_device_find(__func__, deviceId, &device));
@@ -217,9 +224,9 @@ static aclError synchronize(const char *api, int64_t timeout_ns) {
     struct pg_stream *stream = pg_acquire(h, PG_STREAM);
     if (stream == NULL) continue;
     if (stream->context->device_id == device) {
-      int64_t left = PG_FOREVER;
-      if (deadline != PG_FOREVER) left = deadline > pg_now_ns() ? deadline - pg_now_ns() : 0;
-      const aclError status = pg_stream_sync(api, stream, left < 0 ? PG_FOREVER : left);
+      const int64_t now = pg_now_ns(), left = deadline > now ? deadline - now : 0;
+      const aclError status =
+          pg_stream_sync(api, stream, deadline == PG_FOREVER ? PG_FOREVER : left);
       if (first == ACL_SUCCESS) first = status;
     }
     pg_stream_release(stream);
@@ -239,14 +246,13 @@ const char *poolgrad_devices(void) {
   static _Thread_local char text[PG_DEVICES_MAX * 64];
   size_t used = 0;
   text[0] = '\0';
-  if (ensure_known(__func__) != ACL_SUCCESS) return text;
-  pthread_mutex_lock(&devices.lock);
-  const int count = devices.count;
-  pthread_mutex_unlock(&devices.lock);
-  for (int i = 0; i < count; i++) {
+  struct pg_device device;
+  uint32_t count;
+  if (aclrtGetDeviceCount(&count) != ACL_SUCCESS) return text;
+  for (uint32_t i = 0; i < count && pg_device_find(__func__, i, &device) == ACL_SUCCESS; i++) {
     char about[48];
-    devices.row[i].backend->describe(devices.row[i].ordinal, about, sizeof about);
-    used += (size_t)snprintf(text + used, sizeof text - used, "%d: %s\n", i, about);
+    device.backend->describe(device.ordinal, about, sizeof about);
+    used += (size_t)snprintf(text + used, sizeof text - used, "%u: %s\n", i, about);
   }
   return text;
 }

@@ -18,7 +18,7 @@ struct pg_device {
 aclError pg_configure(const char *api);
 
 /* The device with this id: ACL_ERROR_RT_INVALID_DEVICEID and a sentence when there is none. */
-aclError pg_device_find(const char *api, int64_t id, const struct pg_device **out);
+aclError pg_device_find(const char *api, int64_t id, struct pg_device *out);
 
 /* Releases every device regardless of its count, waiting for work; for aclFinalize. */
 void pg_devices_release_all(void);

@@ -45,7 +45,7 @@ static int64_t memory_bytes(const struct pg_device *device) {
 }
 
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value) {
-  const struct pg_device *device;
+  struct pg_device device;
   PG_CHECK_PTR(value, ACL_ERROR_INVALID_PARAM);
   PG_TRY(pg_device_find(__func__, deviceId, &device));
   switch (attr) {
@@ -53,10 +53,10 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value
     case ACL_DEV_ATTR_AICORE_CORE_NUM:
     case ACL_DEV_ATTR_CUBE_CORE_NUM:
     case ACL_DEV_ATTR_VECTOR_CORE_NUM:
-      *value = cores(device);
+      *value = cores(&device);
       return ACL_SUCCESS;
     case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
-      *value = memory_bytes(device);
+      *value = memory_bytes(&device);
       return ACL_SUCCESS;
     case ACL_DEV_ATTR_L2_CACHE_SIZE:
       *value = l2_bytes();
@@ -77,13 +77,13 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value
 }
 
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value) {
-  const struct pg_device *device;
+  struct pg_device device;
   PG_CHECK_PTR(value, ACL_ERROR_INVALID_PARAM);
   PG_TRY(pg_device_find(__func__, deviceId, &device));
   switch (deviceInfo) {
     case ACL_DEVICE_INFO_AI_CORE_NUM:
     case ACL_DEVICE_INFO_VECTOR_CORE_NUM:
-      *value = cores(device);
+      *value = cores(&device);
       return ACL_SUCCESS;
     case ACL_DEVICE_INFO_L2_SIZE:
       *value = l2_bytes();
@@ -97,7 +97,7 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
 /* Both features are about the NPU's task scheduler. */
 aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType,
                                   int32_t *value) {
-  const struct pg_device *device;
+  struct pg_device device;
   PG_CHECK_PTR(value, ACL_ERROR_INVALID_PARAM);
   PG_TRY(pg_device_find(__func__, deviceId, &device));
   PG_CHECK(devFeatureType == ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV ||
@@ -109,7 +109,7 @@ aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatu
 }
 
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus) {
-  const struct pg_device *device;
+  struct pg_device device;
   PG_CHECK_PTR(deviceStatus, ACL_ERROR_INVALID_PARAM);
   PG_TRY(pg_device_find(__func__, deviceId, &device));
   *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
@@ -117,11 +117,11 @@ aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatu
 }
 
 aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *utilizationInfo) {
-  const struct pg_device *device;
+  struct pg_device device;
   size_t free_bytes, total_bytes;
   PG_CHECK_PTR(utilizationInfo, ACL_ERROR_INVALID_PARAM);
   PG_TRY(pg_device_find(__func__, deviceId, &device));
-  device->backend->memory_info(device->ordinal, &free_bytes, &total_bytes);
+  device.backend->memory_info(device.ordinal, &free_bytes, &total_bytes);
   utilizationInfo->cubeUtilization = -1; /* -1: not measured */
   utilizationInfo->vectorUtilization = -1;
   utilizationInfo->aicpuUtilization = -1;
@@ -138,10 +138,10 @@ aclError aclrtCheckArchCompatibility(const char *socVersion, int32_t *canCompati
   return ACL_SUCCESS;
 }
 
-static aclError find_pair(const char *api, int32_t device, int32_t peer) {
-  const struct pg_device *unused;
-  PG_TRY(pg_device_find(api, device, &unused));
-  PG_TRY(pg_device_find(api, peer, &unused));
+static aclError find_pair(const char *api, int32_t device, int32_t peer, struct pg_device *a,
+                          struct pg_device *b) {
+  PG_TRY(pg_device_find(api, device, a));
+  PG_TRY(pg_device_find(api, peer, b));
   if (device == peer)
     return pg_fail(api, ACL_ERROR_INVALID_PARAM, "device and peer are both %d, they must differ",
                    (int)device);
@@ -149,21 +149,20 @@ static aclError find_pair(const char *api, int32_t device, int32_t peer) {
 }
 
 aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
-  const struct pg_device *a, *b;
+  struct pg_device a, b;
   PG_CHECK_PTR(canAccessPeer, ACL_ERROR_INVALID_PARAM);
-  PG_TRY(find_pair(__func__, deviceId, peerDeviceId));
-  PG_TRY(pg_device_find(__func__, deviceId, &a));
-  PG_TRY(pg_device_find(__func__, peerDeviceId, &b));
-  *canAccessPeer = a->backend == b->backend;
+  PG_TRY(find_pair(__func__, deviceId, peerDeviceId, &a, &b));
+  *canAccessPeer = a.backend == b.backend;
   return ACL_SUCCESS;
 }
 
 static aclError set_peer(const char *api, int32_t peer, bool enable) {
   struct pg_context *context;
+  struct pg_device a, b;
   PG_TRY(pg_context_current(api, &context));
   const int device = context->device_id;
   pg_release(&context->object);
-  PG_TRY(find_pair(api, device, peer));
+  PG_TRY(find_pair(api, device, peer, &a, &b));
   const uint64_t bit = UINT64_C(1) << peer;
   if (enable) {
     atomic_fetch_or(&settings[device].peers, bit);
@@ -206,10 +205,9 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode) {
   return ACL_SUCCESS;
 }
 
-static atomic_uint execute_seconds; /* aclrtSetOpExecuteTimeOut; kernels here cannot be stopped */
-
+/* Kernels here cannot be stopped, and nothing reads the limit back. */
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
-  atomic_store(&execute_seconds, timeout);
+  (void)timeout;
   return ACL_SUCCESS;
 }
 
@@ -231,25 +229,25 @@ static uint32_t device_limit(const struct pg_device *device, int id, aclrtDevRes
 }
 
 aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value) {
-  const struct pg_device *device;
+  struct pg_device device;
   PG_CHECK_PTR(value, ACL_ERROR_INVALID_PARAM);
   PG_TRY(check_type(__func__, type));
   PG_TRY(pg_device_find(__func__, deviceId, &device));
-  *value = device_limit(device, deviceId, type);
+  *value = device_limit(&device, deviceId, type);
   return ACL_SUCCESS;
 }
 
 aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value) {
-  const struct pg_device *device;
+  struct pg_device device;
   PG_TRY(check_type(__func__, type));
   PG_TRY(pg_device_find(__func__, deviceId, &device));
-  PG_TRY(check_limit(__func__, device, value));
+  PG_TRY(check_limit(__func__, &device, value));
   atomic_store(&settings[deviceId].limit[type], value);
   return ACL_SUCCESS;
 }
 
 aclError aclrtResetDeviceResLimit(int32_t deviceId) {
-  const struct pg_device *device;
+  struct pg_device device;
   PG_TRY(pg_device_find(__func__, deviceId, &device));
   for (int t = 0; t < PG_RES_TYPES; t++) atomic_store(&settings[deviceId].limit[t], 0);
   return ACL_SUCCESS;
@@ -258,7 +256,7 @@ aclError aclrtResetDeviceResLimit(int32_t deviceId) {
 static uint32_t stream_limit(struct pg_stream *stream, aclrtDevResLimitType type) {
   const uint32_t limit = atomic_load(&stream->limit[type]);
   if (limit != 0) return limit;
-  return device_limit(stream->context->device, stream->context->device_id, type);
+  return device_limit(&stream->context->device, stream->context->device_id, type);
 }
 
 aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value) {
@@ -275,7 +273,7 @@ aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
   struct pg_stream *found;
   PG_TRY(check_type(__func__, type));
   PG_TRY(pg_stream_resolve(__func__, stream, &found));
-  const aclError status = check_limit(__func__, found->context->device, value);
+  const aclError status = check_limit(__func__, &found->context->device, value);
   if (status == ACL_SUCCESS) atomic_store(&found->limit[type], value);
   pg_stream_release(found);
   return status;
@@ -312,7 +310,7 @@ aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value) 
   PG_TRY(check_type(__func__, type));
   PG_TRY(pg_context_current(__func__, &context));
   *value = thread_limit[type] != 0 ? thread_limit[type]
-                                   : device_limit(context->device, context->device_id, type);
+                                   : device_limit(&context->device, context->device_id, type);
   pg_release(&context->object);
   return ACL_SUCCESS;
 }

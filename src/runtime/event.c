@@ -15,14 +15,25 @@ enum {
   FLAGS_MAX = 2 * ACL_EVENT_IPC - 1
 };
 
+/* A mark and whose it is; a counted reference. */
+struct point {
+  const struct pg_backend *backend;
+  struct pg_mark *mark;
+};
+
+static void point_release(struct point point) {
+  if (point.mark != NULL) point.backend->mark_release(point.mark);
+}
+
+static bool point_done(struct point point) { return point.backend->mark_done(point.mark); }
+
 struct pg_event {
   struct pg_object object;
   uint32_t id, flags;
   bool ex; /* made by aclrtCreateEventExWithFlag: counts as complete before any record */
-  pthread_mutex_t lock;             /* guards what follows */
-  const struct pg_backend *backend; /* of the marks */
-  struct pg_mark *mark;             /* NULL: never recorded, or reset */
-  struct pg_mark **waits;           /* one in each waiting stream, right behind the wait */
+  pthread_mutex_t lock; /* guards what follows */
+  struct point point;   /* mark NULL: never recorded, or reset */
+  struct point *waits;  /* one in each waiting stream, right behind the wait */
   size_t wait_count, wait_room;
 };
 
@@ -31,8 +42,8 @@ static atomic_uint default_wait_seconds; /* aclrtSetOpWaitTimeout; 0: for ever *
 
 static void destroy(struct pg_object *self) {
   struct pg_event *event = (struct pg_event *)self;
-  if (event->mark != NULL) event->backend->mark_release(event->mark);
-  for (size_t i = 0; i < event->wait_count; i++) event->backend->mark_release(event->waits[i]);
+  point_release(event->point);
+  for (size_t i = 0; i < event->wait_count; i++) point_release(event->waits[i]);
   pthread_mutex_destroy(&event->lock);
   pg_free(event->waits);
   pg_free(event);
@@ -108,23 +119,21 @@ static aclError resolve(const char *api, aclrtEvent handle, struct pg_event **ou
 
 static void release(struct pg_event *event) { pg_release(&event->object); }
 
-/* The point the event stands for now, with a reference for the caller; NULL when none. */
-static struct pg_mark *current_mark(struct pg_event *event) {
+/* The point the event stands for now, with a reference for the caller; mark NULL when none. */
+static struct point current_point(struct pg_event *event) {
   pthread_mutex_lock(&event->lock);
-  struct pg_mark *mark = event->mark;
-  if (mark != NULL) event->backend->mark_retain(mark);
+  const struct point point = event->point;
+  if (point.mark != NULL) point.backend->mark_retain(point.mark);
   pthread_mutex_unlock(&event->lock);
-  return mark;
+  return point;
 }
 
-static void replace_mark(struct pg_event *event, const struct pg_backend *backend,
-                         struct pg_mark *mark) {
+static void replace_point(struct pg_event *event, struct point point) {
   pthread_mutex_lock(&event->lock);
-  struct pg_mark *old = event->mark;
-  event->mark = mark;
-  if (backend != NULL) event->backend = backend;
+  const struct point old = event->point;
+  event->point = point;
   pthread_mutex_unlock(&event->lock);
-  if (old != NULL) event->backend->mark_release(old);
+  point_release(old);
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
@@ -139,13 +148,13 @@ aclError aclrtDestroyEvent(aclrtEvent event) {
 static aclError record(const char *api, aclrtEvent handle, aclrtStream stream_handle) {
   struct pg_event *event;
   struct pg_stream *stream;
-  struct pg_mark *mark;
   PG_TRY(resolve(api, handle, &event));
   aclError status = pg_stream_resolve(api, stream_handle, &stream);
   if (status == ACL_SUCCESS) {
-    status = stream->backend->record(stream->queue, &mark);
+    struct point point = {stream->backend, NULL};
+    status = stream->backend->record(stream->queue, &point.mark);
     if (status == ACL_SUCCESS)
-      replace_mark(event, stream->backend, mark);
+      replace_point(event, point);
     else
       status = pg_fail(api, status, "no memory to record, or stream %d is being destroyed",
                        (int)stream->id);
@@ -178,7 +187,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
       status = pg_fail(__func__, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                        "event was made by aclrtCreateEventExWithFlag and cannot be reset");
     else
-      replace_mark(found, NULL, NULL);
+      replace_point(found, (struct point){NULL, NULL});
   }
   release(found);
   return status;
@@ -189,9 +198,9 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
   PG_CHECK_PTR(status, ACL_ERROR_INVALID_PARAM);
   PG_TRY(resolve(__func__, event, &found));
   const bool ex = found->ex;
-  struct pg_mark *mark = current_mark(found);
-  const bool done = mark == NULL || found->backend->mark_done(mark);
-  if (mark != NULL) found->backend->mark_release(mark);
+  const struct point point = current_point(found);
+  const bool done = point.mark == NULL || point_done(point);
+  point_release(point);
   release(found);
   PG_CHECK(!ex, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
            "event was made by aclrtCreateEventExWithFlag, ask aclrtQueryEventStatus");
@@ -203,9 +212,9 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
   struct pg_event *found;
   PG_CHECK_PTR(status, ACL_ERROR_INVALID_PARAM);
   PG_TRY(resolve(__func__, event, &found));
-  struct pg_mark *mark = current_mark(found);
-  const bool done = mark == NULL ? found->ex : found->backend->mark_done(mark);
-  if (mark != NULL) found->backend->mark_release(mark);
+  const struct point point = current_point(found);
+  const bool done = point.mark == NULL ? found->ex : point_done(point);
+  point_release(point);
   release(found);
   *status = done ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
@@ -215,8 +224,8 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
 static void prune_waits(struct pg_event *event) {
   size_t kept = 0;
   for (size_t i = 0; i < event->wait_count; i++) {
-    if (event->backend->mark_done(event->waits[i]))
-      event->backend->mark_release(event->waits[i]);
+    if (point_done(event->waits[i]))
+      point_release(event->waits[i]);
     else
       event->waits[kept++] = event->waits[i];
   }
@@ -240,11 +249,13 @@ static aclError synchronize(const char *api, aclrtEvent handle, int64_t timeout_
   struct pg_event *event;
   aclError status = ACL_SUCCESS;
   PG_TRY(resolve(api, handle, &event));
-  struct pg_mark *mark = current_mark(event);
-  if (mark != NULL) {
-    status = event->backend->mark_sync(mark, timeout_ns);
-    event->backend->mark_release(mark);
-    if (status != ACL_SUCCESS)
+  const struct point point = current_point(event);
+  if (point.mark != NULL) {
+    status = point.backend->mark_sync(point.mark, timeout_ns);
+    point_release(point);
+    if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
+      status = pg_fail(api, status, "called from work of the event's own stream, before the event");
+    else if (status != ACL_SUCCESS)
       status = pg_fail(api, status, "event %u was not reached after %lld ms", event->id,
                        (long long)(timeout_ns / PG_NS_PER_MS));
   }
@@ -268,12 +279,12 @@ static aclError timestamp(const char *api, aclrtEvent handle, const char *name, 
   struct pg_event *event;
   aclError status = ACL_SUCCESS;
   PG_TRY(resolve(api, handle, &event));
-  struct pg_mark *mark = current_mark(event);
-  if (mark == NULL) {
+  const struct point point = current_point(event);
+  if (point.mark == NULL) {
     status = pg_fail(api, ACL_ERROR_RT_INTERNAL_ERROR, "%s was never recorded", name);
   } else {
-    *ns = event->backend->mark_done(mark) ? event->backend->mark_time_ns(mark) : 0;
-    event->backend->mark_release(mark);
+    *ns = point_done(point) ? point.backend->mark_time_ns(point.mark) : 0;
+    point_release(point);
     if ((event->flags & ACL_EVENT_TIME_LINE) == 0)
       status =
           pg_fail(api, ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
@@ -309,19 +320,19 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp_us) {
 /* Leaves a mark behind a queued wait, for aclrtQueryEventWaitStatus.  Without memory for it the
  * wait itself still holds. */
 static void note_wait(struct pg_event *event, struct pg_stream *stream) {
-  struct pg_mark *behind;
+  struct point behind = {stream->backend, NULL};
   pthread_mutex_lock(&event->lock);
   prune_waits(event);
   if (event->wait_count == event->wait_room) {
     const size_t room = event->wait_room == 0 ? 4 : event->wait_room * 2;
-    struct pg_mark **waits = pg_realloc(event->waits, room * sizeof *waits);
+    struct point *waits = pg_realloc(event->waits, room * sizeof *waits);
     if (waits != NULL) {
       event->waits = waits;
       event->wait_room = room;
     }
   }
   if (event->wait_count < event->wait_room &&
-      stream->backend->record(stream->queue, &behind) == ACL_SUCCESS)
+      stream->backend->record(stream->queue, &behind.mark) == ACL_SUCCESS)
     event->waits[event->wait_count++] = behind;
   pthread_mutex_unlock(&event->lock);
 }
@@ -333,16 +344,16 @@ static aclError wait(const char *api, aclrtStream stream_handle, aclrtEvent hand
   PG_TRY(resolve(api, handle, &event));
   aclError status = pg_stream_resolve(api, stream_handle, &stream);
   if (status == ACL_SUCCESS) {
-    struct pg_mark *mark = current_mark(event);
-    if (mark != NULL) { /* never recorded: nothing to wait for */
+    const struct point point = current_point(event);
+    if (point.mark != NULL) { /* never recorded: nothing to wait for */
       const struct pg_step step = {
           .kind = PG_STEP_WAIT,
-          .u.wait = {mark, seconds == 0 ? PG_FOREVER : (int64_t)seconds * PG_NS_PER_S}};
+          .u.wait = {point.mark, seconds == 0 ? PG_FOREVER : (int64_t)seconds * PG_NS_PER_S}};
       status = pg_stream_submit(api, stream, &step, 1);
       if (status == ACL_SUCCESS)
         note_wait(event, stream);
       else
-        event->backend->mark_release(mark);
+        point_release(point);
     }
     pg_stream_release(stream);
   }

@@ -90,7 +90,7 @@ uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info) {
 
 /* The devices here have no hardware faults to tell of. */
 aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo) {
-  const struct pg_device *device;
+  struct pg_device device;
   PG_CHECK_PTR(errorInfo, ACL_ERROR_INVALID_PARAM);
   PG_TRY(pg_device_find(__func__, deviceId, &device));
   memset(errorInfo, 0, sizeof *errorInfo);

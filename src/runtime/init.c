@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The beginning and the end of a process's use of the library. */
-#include <stdio.h>
-#include <string.h>
-
-#include "core/alloc.h"
 #include "runtime/config.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
+#include "runtime/stream.h"
 
 /* Guards the state.  Held through a whole init or finalize: the second caller waits. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,14 +38,16 @@ aclError aclInit(const char *configPath) {
 }
 
 static void close_all(enum pg_kind kind) {
-  void *handle;
-  while ((handle = pg_handle_next(kind, NULL)) != NULL) pg_release(pg_handle_close(handle, kind));
+  for (void *h = pg_handle_next(kind, NULL); h != NULL; h = pg_handle_next(kind, h))
+    pg_release(pg_handle_close(h, kind));
 }
 
 /* Contexts first: their streams hold marks of events and words of notifies. */
 static aclError finalize_locked(const char *api) {
   if (finalized)
     return pg_fail(api, ACL_ERROR_REPEAT_FINALIZE, "already finalised, aclInit must come between");
+  PG_CHECK_AS(api, !pg_stream_inside_any(), ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "called from work of a stream, it would wait for its own end");
   pg_devices_release_all();
   close_all(PG_EVENT);
   close_all(PG_NOTIFY);
@@ -75,7 +74,7 @@ aclError aclFinalizeReference(uint64_t *refCount) {
     status = finalize_locked(__func__);
   else
     references--;
-  if (refCount != NULL) *refCount = references;
+  if (status == ACL_SUCCESS && refCount != NULL) *refCount = references;
   pthread_mutex_unlock(&lock);
   return status;
 }

@@ -1,117 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocation, and the map of what is allocated: an ordered tree of disjoint address ranges, so
- * that wrong frees, overruns and pointer queries get an answer instead of a crash. */
+/* Allocation on devices and hosts, and what can be asked about memory. */
 #include "runtime/memory.h"
 
-#include <pthread.h>
-#include <search.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "core/alloc.h"
 #include "core/checked.h"
-#include "core/clock.h"
 #include "runtime/context.h"
 
-enum { ROUNDING = 32, PADDING = 32, HUGE_PAGE_BYTES = 2 << 20, NORMAL_PAGE_BYTES = 4096 };
-
-/* Guards the tree and the totals. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void *tree; /* of struct pg_memory, by address */
-static uint64_t used_bytes[PG_DEVICES_MAX], peak_bytes[PG_DEVICES_MAX];
-
-/* Ranges that overlap count as equal: a one-byte key finds the range around it. */
-static int compare(const void *a, const void *b) {
-  const struct pg_memory *x = a, *y = b;
-  if (x->base + x->bytes <= y->base) return -1;
-  return y->base + y->bytes <= x->base ? 1 : 0;
-}
-
-static struct pg_memory *lookup(const struct pg_memory *key) {
-  struct pg_memory **node = tfind(key, &tree, compare);
-  return node == NULL ? NULL : *node;
-}
-
-static struct pg_memory *lookup_address(const void *address) {
-  return lookup(&(struct pg_memory){.base = address, .bytes = 1});
-}
-
-struct pg_memory pg_memory_find(const void *address) {
-  struct pg_memory found = {.kind = PG_MEMORY_UNKNOWN};
-  pthread_mutex_lock(&lock);
-  const struct pg_memory *memory = lookup_address(address);
-  if (memory != NULL) found = *memory;
-  pthread_mutex_unlock(&lock);
-  return found;
-}
-
-bool pg_memory_holds(const void *address, size_t bytes, size_t *room) {
-  const struct pg_memory found = pg_memory_find(address);
-  if (found.kind == PG_MEMORY_UNKNOWN) return true;
-  *room = found.bytes - (size_t)((const char *)address - found.base);
-  return bytes <= *room;
-}
-
-static void count_bytes(const struct pg_memory *m, bool added) {
-  if (m->kind != PG_MEMORY_DEVICE) return;
-  uint64_t *used = &used_bytes[m->device_id], *peak = &peak_bytes[m->device_id];
-  *used = added ? *used + m->bytes : *used - m->bytes;
-  if (*used > *peak) *peak = *used;
-}
-
-enum add_result { ADDED, OVERLAPS, NO_MEMORY };
-
-static enum add_result add(const struct pg_memory *value) {
-  struct pg_memory *memory = pg_alloc(sizeof *memory);
-  enum add_result result = NO_MEMORY;
-  if (memory == NULL) return result;
-  *memory = *value;
-  pthread_mutex_lock(&lock);
-  struct pg_memory **node = tsearch(memory, &tree, compare);
-  if (node != NULL) result = *node == memory ? ADDED : OVERLAPS;
-  if (result == ADDED) count_bytes(memory, true);
-  pthread_mutex_unlock(&lock);
-  if (result != ADDED) pg_free(memory);
-  return result;
-}
-
-/* Takes the range that starts at base out of the tree if it is of one of two kinds. */
-static struct pg_memory take(const void *base, enum pg_memory_kind kind) {
-  struct pg_memory taken = {.kind = PG_MEMORY_UNKNOWN};
-  pthread_mutex_lock(&lock);
-  struct pg_memory *memory = lookup_address(base);
-  if (memory != NULL && memory->base == base && memory->kind == kind) {
-    taken = *memory;
-    (void)tdelete(memory, &tree, compare);
-    count_bytes(memory, false);
-    pg_free(memory);
-  }
-  pthread_mutex_unlock(&lock);
-  return taken;
-}
-
-static void give_back(const struct pg_memory *m) {
-  const struct pg_backend *backend = m->device.backend;
-  if (m->kind == PG_MEMORY_DEVICE) backend->free(m->device.ordinal, (void *)(uintptr_t)m->base);
-  if (m->kind == PG_MEMORY_HOST) backend->host_free(m->device.ordinal, (void *)(uintptr_t)m->base);
-}
-
-void pg_memory_release_all(void) {
-  for (;;) {
-    struct pg_memory memory = {.kind = PG_MEMORY_UNKNOWN};
-    pthread_mutex_lock(&lock);
-    if (tree != NULL) {
-      struct pg_memory *root = *(struct pg_memory **)tree;
-      memory = *root;
-      (void)tdelete(root, &tree, compare);
-      count_bytes(root, false);
-      pg_free(root);
-    }
-    pthread_mutex_unlock(&lock);
-    if (memory.kind == PG_MEMORY_UNKNOWN) return;
-    give_back(&memory);
-  }
-}
+enum {
+  ROUNDING = 32,
+  PADDING = 32,
+  HUGE_PAGE_BYTES = 2 << 20,
+  POLICY_MASK = 0xff /* above it are hints: bandwidth, access */
+};
 
 struct request {
   size_t bytes;
@@ -121,11 +24,13 @@ struct request {
 };
 
 static bool is_huge1g(aclrtMemMallocPolicy policy) {
-  return policy == ACL_MEM_MALLOC_HUGE1G_ONLY || policy == ACL_MEM_MALLOC_HUGE1G_ONLY_P2P;
+  const int page = policy & POLICY_MASK;
+  return page == ACL_MEM_MALLOC_HUGE1G_ONLY || page == ACL_MEM_MALLOC_HUGE1G_ONLY_P2P;
 }
 
 static bool is_huge(aclrtMemMallocPolicy policy) {
-  return policy != ACL_MEM_MALLOC_NORMAL_ONLY && policy != ACL_MEM_MALLOC_NORMAL_ONLY_P2P;
+  const int page = policy & POLICY_MASK;
+  return page != ACL_MEM_MALLOC_NORMAL_ONLY && page != ACL_MEM_MALLOC_NORMAL_ONLY_P2P;
 }
 
 static void *backend_alloc(const struct pg_device *device, const struct request *r, size_t bytes) {
@@ -148,12 +53,12 @@ static aclError allocate_on(const char *api, struct pg_context *context, const s
       .kind = r->kind,
       .bytes = usable,
       .huge = r->kind == PG_MEMORY_DEVICE && is_huge(r->policy) && usable >= HUGE_PAGE_BYTES,
-      .device = *context->device,
+      .device = context->device,
       .device_id = context->device_id};
-  void *base = backend_alloc(context->device, r, usable);
+  void *base = backend_alloc(&context->device, r, usable);
   memory.base = base;
-  if (base == NULL || add(&memory) != ADDED) {
-    if (base != NULL) give_back(&memory);
+  if (base == NULL || pg_memory_add(&memory) != PG_MEMORY_ADDED) {
+    if (base != NULL) pg_memory_give_back(&memory);
     return pg_fail(api, ACL_ERROR_RT_MEMORY_ALLOCATION, "no memory for %zu bytes on device %d",
                    r->bytes, context->device_id);
   }
@@ -236,35 +141,32 @@ static const char *what(const void *address) {
   return text;
 }
 
-static aclError release(const char *api, void *address, enum pg_memory_kind kind,
-                        const char *maker) {
-  if (address == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "pointer");
-  const struct pg_memory memory = take(address, kind);
+static aclError release(const char *api, void *address, enum pg_memory_kind kind) {
+  const bool device = kind == PG_MEMORY_DEVICE;
+  const char *name = device ? "devPtr" : "hostPtr";
+  if (address == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, name);
+  const struct pg_memory memory = pg_memory_take(address, kind);
   if (memory.kind == PG_MEMORY_UNKNOWN)
-    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "pointer is %s, it must come from %s",
-                   what(address), maker);
-  give_back(&memory);
+    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "%s is %s, it must come from %s", name,
+                   what(address), device ? "aclrtMalloc" : "aclrtMallocHost");
+  pg_memory_give_back(&memory);
   return ACL_SUCCESS;
 }
 
-aclError aclrtFree(void *devPtr) {
-  return release(__func__, devPtr, PG_MEMORY_DEVICE, "aclrtMalloc");
-}
+aclError aclrtFree(void *devPtr) { return release(__func__, devPtr, PG_MEMORY_DEVICE); }
 
-aclError aclrtFreeHost(void *hostPtr) {
-  return release(__func__, hostPtr, PG_MEMORY_HOST, "aclrtMallocHost");
-}
+aclError aclrtFreeHost(void *hostPtr) { return release(__func__, hostPtr, PG_MEMORY_HOST); }
 
 aclError aclrtFreeWithDevSync(void *devPtr) {
   PG_CHECK_PTR(devPtr, ACL_ERROR_INVALID_PARAM);
   PG_TRY(aclrtSynchronizeDevice());
-  return release(__func__, devPtr, PG_MEMORY_DEVICE, "aclrtMalloc");
+  return release(__func__, devPtr, PG_MEMORY_DEVICE);
 }
 
 aclError aclrtFreeHostWithDevSync(void *hostPtr) {
   PG_CHECK_PTR(hostPtr, ACL_ERROR_INVALID_PARAM);
   PG_TRY(aclrtSynchronizeDevice());
-  return release(__func__, hostPtr, PG_MEMORY_HOST, "aclrtMallocHost");
+  return release(__func__, hostPtr, PG_MEMORY_HOST);
 }
 
 static aclError host_register(const char *api, void *ptr, uint64_t size) {
@@ -279,14 +181,14 @@ static aclError host_register(const char *api, void *ptr, uint64_t size) {
   const struct pg_memory memory = {.kind = PG_MEMORY_REGISTERED,
                                    .base = ptr,
                                    .bytes = size,
-                                   .device = *context->device,
+                                   .device = context->device,
                                    .device_id = context->device_id};
   pg_release(&context->object);
-  const enum add_result result = add(&memory);
-  if (result == OVERLAPS)
+  const enum pg_memory_added result = pg_memory_add(&memory);
+  if (result == PG_MEMORY_OVERLAPS)
     return pg_fail(api, ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "the range overlaps memory %s",
                    what(ptr));
-  if (result == NO_MEMORY)
+  if (result == PG_MEMORY_NONE_LEFT)
     return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for the registration");
   return ACL_SUCCESS;
 }
@@ -312,7 +214,7 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
 
 aclError aclrtHostUnregister(void *ptr) {
   PG_CHECK_PTR(ptr, ACL_ERROR_INVALID_PARAM);
-  PG_CHECK(take(ptr, PG_MEMORY_REGISTERED).kind != PG_MEMORY_UNKNOWN,
+  PG_CHECK(pg_memory_take(ptr, PG_MEMORY_REGISTERED).kind != PG_MEMORY_UNKNOWN,
            ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
            "ptr is %s, it must be the start of a registered range", what(ptr));
   return ACL_SUCCESS;
@@ -340,7 +242,7 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
   const bool device = found.kind == PG_MEMORY_DEVICE;
   attributes->location.type = device ? ACL_MEM_LOCATION_TYPE_DEVICE : ACL_MEM_LOCATION_TYPE_HOST;
   attributes->location.id = device ? (uint32_t)found.device_id : 0;
-  attributes->pageSize = found.huge ? HUGE_PAGE_BYTES : NORMAL_PAGE_BYTES;
+  attributes->pageSize = found.huge ? HUGE_PAGE_BYTES : (uint32_t)sysconf(_SC_PAGESIZE);
   return ACL_SUCCESS;
 }
 
@@ -369,24 +271,21 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
   PG_CHECK_PTR(total, ACL_ERROR_INVALID_PARAM);
   PG_TRY(pg_context_current(__func__, &context));
   *free = *total = 0;
-  if (exists(attr)) context->device->backend->memory_info(context->device->ordinal, free, total);
+  if (exists(attr)) context->device.backend->memory_info(context->device.ordinal, free, total);
   pg_release(&context->object);
   return ACL_SUCCESS;
 }
 
 aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum,
                               size_t *outputNum) {
-  const struct pg_device *device;
+  struct pg_device device;
   PG_CHECK_PTR(memUsageInfo, ACL_ERROR_INVALID_PARAM);
   PG_CHECK_PTR(outputNum, ACL_ERROR_INVALID_PARAM);
   PG_CHECK(inputNum > 0, ACL_ERROR_INVALID_PARAM, "inputNum is 0, room for one entry is required");
   PG_TRY(pg_device_find(__func__, deviceId, &device));
   memset(memUsageInfo, 0, sizeof *memUsageInfo);
   snprintf(memUsageInfo->name, sizeof memUsageInfo->name, "poolgrad");
-  pthread_mutex_lock(&lock);
-  memUsageInfo->curMemSize = used_bytes[deviceId];
-  memUsageInfo->memPeakSize = peak_bytes[deviceId];
-  pthread_mutex_unlock(&lock);
+  pg_memory_usage(deviceId, &memUsageInfo->curMemSize, &memUsageInfo->memPeakSize);
   *outputNum = 1;
   return ACL_SUCCESS;
 }

@@ -22,7 +22,20 @@ struct pg_memory pg_memory_find(const void *address);
 /* Is [address, address + bytes) inside what is known to be there?  Unknown memory: yes. */
 bool pg_memory_holds(const void *address, size_t bytes, size_t *room);
 
+/* Enters a range into the map. */
+enum pg_memory_added { PG_MEMORY_ADDED, PG_MEMORY_OVERLAPS, PG_MEMORY_NONE_LEFT };
+enum pg_memory_added pg_memory_add(const struct pg_memory *memory);
+
+/* Takes the range that starts at base out of the map if it is of this kind. */
+struct pg_memory pg_memory_take(const void *base, enum pg_memory_kind kind);
+
+/* Hands memory that was taken out back to its backend. */
+void pg_memory_give_back(const struct pg_memory *memory);
+
 /* Releases all that is allocated; for aclFinalize. */
 void pg_memory_release_all(void);
+
+/* Bytes of device memory allocated now and at most. */
+void pg_memory_usage(int device, uint64_t *used, uint64_t *peak);
 
 #endif

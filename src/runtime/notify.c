@@ -49,7 +49,7 @@ aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
   PG_CHECK(flag <= ACL_NOTIFY_DEVICE_USE_ONLY, ACL_ERROR_RT_PARAM_INVALID,
            "flag is %llu, allowed is 0 or 1", (unsigned long long)flag);
   PG_TRY(pg_context_current(__func__, &context));
-  const aclError status = create(__func__, context->device, notify);
+  const aclError status = create(__func__, &context->device, notify);
   pg_release(&context->object);
   return status;
 }
@@ -71,53 +71,35 @@ aclError aclrtDestroyNotify(aclrtNotify notify) {
   return ACL_SUCCESS;
 }
 
-/* Queued steps keep the word alive: the last step of each group gives the reference back. */
-static void discard_reference(const struct pg_call *self) { pg_release(self->arg); }
-
-static aclError drop_reference(const struct pg_call *self, struct pg_failure *why) {
-  (void)why;
-  pg_release(self->arg);
-  return ACL_SUCCESS;
-}
-
-/* Queues steps that use the notify, and behind them the release. */
-static aclError submit(const char *api, struct pg_notify *notify, aclrtStream handle,
-                       struct pg_step *steps, size_t count) {
+/* Queues a step on the notify's word; the step keeps the notify alive. */
+static aclError submit(const char *api, aclrtNotify handle, aclrtStream stream_handle,
+                       enum pg_step_kind kind, struct pg_value value) {
+  struct pg_notify *notify;
   struct pg_stream *stream;
-  PG_TRY(pg_stream_resolve(api, handle, &stream));
-  steps[count] = (struct pg_step){
-      .kind = PG_STEP_CALL,
-      .u.call = {.fn = drop_reference, .arg = notify, .discard = discard_reference}};
-  pg_retain(&notify->object);
-  const aclError status = pg_stream_submit(api, stream, steps, count + 1);
+  PG_TRY(resolve(api, handle, &notify)); /* this reference becomes the step's */
+  value.address = notify->word;
+  value.owner = &notify->object;
+  const struct pg_step step = {.kind = kind, .u.value = value};
+  aclError status = pg_stream_resolve(api, stream_handle, &stream);
+  if (status == ACL_SUCCESS) {
+    status = pg_stream_submit(api, stream, &step, 1);
+    pg_stream_release(stream);
+  }
   if (status != ACL_SUCCESS) pg_release(&notify->object);
-  pg_stream_release(stream);
   return status;
 }
 
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
-  struct pg_notify *found;
-  PG_TRY(resolve(__func__, notify, &found));
-  struct pg_step steps[2] = {
-      {.kind = PG_STEP_WRITE_VALUE, .u.value = {.address = found->word, .value = 1}}};
-  const aclError status = submit(__func__, found, stream, steps, 1);
-  pg_release(&found->object);
-  return status;
+  return submit(__func__, notify, stream, PG_STEP_WRITE_VALUE, (struct pg_value){.value = 1});
 }
 
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
-  struct pg_notify *found;
-  PG_TRY(resolve(__func__, notify, &found));
-  const int64_t timeout_ns = timeout == 0 ? PG_FOREVER : (int64_t)timeout * PG_NS_PER_MS;
-  struct pg_step steps[3] = {{.kind = PG_STEP_WAIT_VALUE,
-                              .u.value = {.address = found->word,
-                                          .value = 1,
-                                          .comparison = ACL_STREAM_WAIT_VALUE_EQ,
-                                          .timeout_ns = timeout_ns}},
-                             {.kind = PG_STEP_WRITE_VALUE, .u.value = {.address = found->word}}};
-  const aclError status = submit(__func__, found, stream, steps, 2);
-  pg_release(&found->object);
-  return status;
+  return submit(
+      __func__, notify, stream, PG_STEP_WAIT_VALUE,
+      (struct pg_value){.value = 1,
+                        .comparison = ACL_STREAM_WAIT_VALUE_EQ,
+                        .take = true,
+                        .timeout_ns = timeout == 0 ? PG_FOREVER : (int64_t)timeout * PG_NS_PER_MS});
 }
 
 aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
@@ -132,7 +114,6 @@ aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
 static aclError submit_value(const char *api, aclrtStream handle, enum pg_step_kind kind,
                              struct pg_value value) {
   struct pg_stream *stream;
-  if (value.address == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "devAddr");
   if ((uintptr_t)value.address % sizeof *value.address != 0)
     return pg_fail(api, ACL_ERROR_RT_ADDR_UNALIGNED, "devAddr is %p, it must be a multiple of 8",
                    (void *)value.address);

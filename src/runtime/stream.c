@@ -29,11 +29,11 @@ static aclError create(const char *api, struct pg_context *context, uint32_t pri
   stream->object.destroy = destroy;
   pg_retain(&context->object);
   stream->context = context;
-  stream->backend = context->device->backend;
+  stream->backend = context->device.backend;
   stream->id = atomic_fetch_add(&next_id, 1);
-  stream->priority = priority;
+  atomic_init(&stream->priority, priority);
   stream->flags = flags;
-  const struct pg_queue_options options = {.device = context->device->ordinal,
+  const struct pg_queue_options options = {.device = context->device.ordinal,
                                            .device_id = context->device_id,
                                            .stream_id = stream->id,
                                            .on_failure = pg_exception_report};
@@ -49,11 +49,17 @@ static aclError create(const char *api, struct pg_context *context, uint32_t pri
   return ACL_SUCCESS;
 }
 
-static void link_stream(struct pg_stream *stream) {
-  pthread_mutex_lock(&stream->context->lock);
+/* Puts the stream into its context's list; false when the context has ended meanwhile.
+ * The context's lock is held. */
+static bool link_stream(struct pg_stream *stream) {
+  if (stream->context->ended) return false;
   stream->next = stream->context->streams;
   stream->context->streams = stream;
-  pthread_mutex_unlock(&stream->context->lock);
+  return true;
+}
+
+static aclError context_ended(const char *api) {
+  return pg_fail(api, ACL_ERROR_RT_CONTEXT_NULL, "the current context is being destroyed");
 }
 
 static void unlink_stream(struct pg_stream *stream) {
@@ -69,9 +75,9 @@ bool pg_stream_close(void *handle, bool drop) {
   struct pg_stream *stream = pg_handle_close(handle, PG_STREAM);
   if (stream == NULL) return false;
   if (drop) atomic_store(&stream->closing, true);
-  if (drop) pg_callbacks_forget(stream);
+  if (drop) pg_callbacks_forget(stream, true);
   stream->backend->queue_close(stream->queue, drop);
-  pg_callbacks_forget(stream);
+  pg_callbacks_forget(stream, true);
   unlink_stream(stream);
   pg_stream_release(stream);
   return true;
@@ -79,14 +85,17 @@ bool pg_stream_close(void *handle, bool drop) {
 
 aclError pg_stream_default(const char *api, struct pg_context *context, struct pg_stream **out) {
   aclError status = ACL_SUCCESS;
+  struct pg_stream *orphan = NULL;
   pthread_mutex_lock(&context->lock);
   struct pg_stream *stream = context->default_stream;
   if (stream == NULL) {
     status = create(api, context, 0, 0, &stream);
-    if (status == ACL_SUCCESS) {
+    if (status == ACL_SUCCESS && link_stream(stream)) {
       stream->is_default = true;
-      stream->next = context->streams;
-      context->streams = context->default_stream = stream;
+      context->default_stream = stream;
+    } else if (status == ACL_SUCCESS) {
+      orphan = stream;
+      status = context_ended(api);
     }
   }
   if (status == ACL_SUCCESS) {
@@ -94,6 +103,7 @@ aclError pg_stream_default(const char *api, struct pg_context *context, struct p
     *out = stream;
   }
   pthread_mutex_unlock(&context->lock);
+  if (orphan != NULL) (void)pg_stream_close(orphan->handle, false);
   return status;
 }
 
@@ -135,6 +145,18 @@ aclError pg_stream_submit(const char *api, struct pg_stream *stream, const struc
                  (int)stream->id);
 }
 
+bool pg_stream_inside_any(void) {
+  bool inside = false;
+  for (void *h = pg_handle_next(PG_STREAM, NULL); h != NULL && !inside;
+       h = pg_handle_next(PG_STREAM, h)) {
+    struct pg_stream *stream = pg_acquire(h, PG_STREAM);
+    if (stream == NULL) continue;
+    inside = stream->backend->on_own_step(stream->queue);
+    pg_stream_release(stream);
+  }
+  return inside;
+}
+
 aclError pg_stream_sync(const char *api, struct pg_stream *stream, int64_t timeout_ns) {
   struct pg_failure failure = {.code = ACL_SUCCESS};
   if ((stream->flags & NEVER_SYNCHRONISED) != 0) return ACL_SUCCESS;
@@ -156,10 +178,16 @@ static aclError create_public(const char *api, aclrtStream *out, uint32_t priori
   struct pg_context *context;
   struct pg_stream *stream;
   PG_TRY(pg_context_current(api, &context));
-  const aclError status = create(api, context, priority, flags, &stream);
+  aclError status = create(api, context, priority, flags, &stream);
   if (status == ACL_SUCCESS) {
-    link_stream(stream);
-    *out = stream->handle;
+    pthread_mutex_lock(&context->lock);
+    const bool linked = link_stream(stream);
+    pthread_mutex_unlock(&context->lock);
+    if (linked)
+      *out = stream->handle;
+    else
+      (void)pg_stream_close(stream->handle, false);
+    if (!linked) status = context_ended(api);
   }
   pg_release(&context->object);
   return status;
@@ -246,7 +274,7 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
   struct pg_stream *found;
   PG_CHECK_PTR(priority, ACL_ERROR_INVALID_PARAM);
   PG_TRY(pg_stream_resolve(__func__, stream, &found));
-  *priority = found->priority;
+  *priority = atomic_load(&found->priority);
   pg_stream_release(found);
   return ACL_SUCCESS;
 }

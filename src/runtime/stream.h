@@ -12,7 +12,8 @@ struct pg_stream {
   const struct pg_backend *backend;
   struct pg_queue *queue;
   int32_t id;
-  uint32_t priority, flags;
+  atomic_uint priority;
+  uint32_t flags;
   bool is_default;
   atomic_bool closing;    /* set first when the stream is destroyed by force */
   struct pg_stream *next; /* guarded by the context's lock */
@@ -23,8 +24,9 @@ struct pg_stream {
   atomic_uint limit[PG_RES_TYPES]; /* 0: the device's */
 
   /* Guarded by callback.c's lock. */
-  bool subscribed;
+  bool subscribed, ended; /* ended: can no longer be subscribed */
   uint64_t report_thread;
+  struct pg_stream *next_subscribed;
 };
 
 /* The stream a public call means, with a reference for the caller.  NULL means the default
@@ -50,8 +52,12 @@ bool pg_stream_close(void *handle, bool drop);
 
 static inline void pg_stream_release(struct pg_stream *stream) { pg_release(&stream->object); }
 
-/* callback.c: nothing of the stream stays subscribed or waits for a callback. */
-void pg_callbacks_forget(struct pg_stream *stream);
+/* callback.c: nothing of the stream stays subscribed or waits for a callback; when it ends, for
+ * good. */
+void pg_callbacks_forget(struct pg_stream *stream, bool ends);
+
+/* Is the calling thread inside a step of some stream?  Then waiting for all of them never ends. */
+bool pg_stream_inside_any(void);
 
 /* exception.c: tells the registered functions. */
 void pg_exception_report(const struct pg_queue_options *queue, uint64_t ticket,

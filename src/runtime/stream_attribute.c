@@ -79,8 +79,16 @@ static aclError set_failure_mode(const char *api, struct pg_stream *stream, uint
   return ACL_SUCCESS;
 }
 
+static aclError set_overflow_switch(const char *api, struct pg_stream *stream, uint32_t flag) {
+  if (flag > 1)
+    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "overflow switch is %u, allowed is 0 or 1",
+                   flag);
+  atomic_store(&stream->overflow_switch, flag);
+  return ACL_SUCCESS;
+}
+
 static aclError unknown_attribute(const char *api, aclrtStreamAttr attribute) {
-  return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "attribute is %d, allowed is %d to %d",
+  return pg_fail(api, ACL_ERROR_INVALID_PARAM, "attribute is %d, allowed is %d to %d",
                  (int)attribute, ACL_STREAM_ATTR_FAILURE_MODE, ACL_STREAM_ATTR_PRIORITY);
 }
 
@@ -90,8 +98,7 @@ static aclError set_attribute(const char *api, struct pg_stream *stream, aclrtSt
     case ACL_STREAM_ATTR_FAILURE_MODE:
       return set_failure_mode(api, stream, value->failureMode);
     case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
-      atomic_store(&stream->overflow_switch, value->overflowSwitch);
-      return ACL_SUCCESS;
+      return set_overflow_switch(api, stream, value->overflowSwitch);
     case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
       atomic_store(&stream->user_tag, value->userCustomTag);
       return ACL_SUCCESS;
@@ -99,8 +106,8 @@ static aclError set_attribute(const char *api, struct pg_stream *stream, aclrtSt
       atomic_store(&stream->cache_op_info, value->cacheOpInfoSwitch);
       return ACL_SUCCESS;
     case ACL_STREAM_ATTR_PRIORITY:
-      return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                     "a stream's priority is fixed when it is created");
+      atomic_store(&stream->priority, value->priority);
+      return ACL_SUCCESS;
     default:
       return unknown_attribute(api, attribute);
   }
@@ -133,7 +140,7 @@ static aclError get_attribute(const char *api, struct pg_stream *stream, aclrtSt
       found.cacheOpInfoSwitch = atomic_load(&stream->cache_op_info);
       break;
     case ACL_STREAM_ATTR_PRIORITY:
-      found.priority = stream->priority;
+      found.priority = atomic_load(&stream->priority);
       break;
     default:
       return unknown_attribute(api, attribute);
@@ -163,9 +170,9 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
   struct pg_stream *found;
   PG_TRY(pg_stream_resolve(__func__, stream, &found));
-  atomic_store(&found->overflow_switch, flag);
+  const aclError status = set_overflow_switch(__func__, found, flag);
   pg_stream_release(found);
-  return ACL_SUCCESS;
+  return status;
 }
 
 aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag) {

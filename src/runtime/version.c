@@ -69,10 +69,14 @@ static struct parts split(const char *version) {
     int base;
   } stages[] = {{"alpha", -300}, {"beta", -200}, {"rc", -100}};
   struct parts p = {0, 0, 0, 0};
-  (void)sscanf(version, "%d.%d.%d", &p.major, &p.minor, &p.patch);
+  (void)sscanf(version, "%9d.%9d.%9d", &p.major, &p.minor, &p.patch);
   for (int i = 0; i < 3; i++) {
     const char *found = strcasestr(version, stages[i].word);
-    if (found != NULL) p.stage = stages[i].base + atoi(found + strlen(stages[i].word));
+    if (found == NULL) continue;
+    found += strlen(stages[i].word);
+    int number = 0;
+    (void)sscanf(*found == '.' ? found + 1 : found, "%5d", &number);
+    p.stage = stages[i].base + number;
   }
   return p;
 }
@@ -92,7 +96,11 @@ aclError aclsysGetVersionNum(char *pkgName, int32_t *versionNum) {
   PG_CHECK_PTR(versionNum, ACL_ERROR_INVALID_PARAM);
   PG_TRY(package_version(__func__, pkgName, version));
   const struct parts p = split(version);
-  *versionNum = p.major * 10000000 + p.minor * 100000 + p.patch * 1000 + p.stage;
+  const int64_t number =
+      p.major * INT64_C(10000000) + p.minor * INT64_C(100000) + p.patch * INT64_C(1000) + p.stage;
+  PG_CHECK(number >= 0 && number <= INT32_MAX, ACL_ERROR_INVALID_FILE,
+           "version %s of package %s does not fit into a number", version, pkgName);
+  *versionNum = (int32_t)number;
   return ACL_SUCCESS;
 }
 
@@ -105,7 +113,7 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *ve
                                       [ACL_PKG_NAME_OPP] = "opp",
                                       [ACL_PKG_NAME_OPP_KERNEL] = "opp_kernel",
                                       [ACL_PKG_NAME_DRIVER] = "driver"};
-  char text[ACL_PKG_VERSION_MAX_SIZE];
+  char text[ACL_PKG_VERSION_MAX_SIZE] = "";
   PG_CHECK_PTR(version, ACL_ERROR_INVALID_PARAM);
   PG_CHECK((int)name >= 0 && name <= ACL_PKG_NAME_DRIVER, ACL_ERROR_INVALID_PARAM,
            "name is %d, allowed is 0 to %d", (int)name, ACL_PKG_NAME_DRIVER);

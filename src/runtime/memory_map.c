@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The map of what is allocated: an ordered tree of disjoint address ranges, so that wrong frees,
+ * overruns and pointer queries get an answer instead of a crash. */
+#include <pthread.h>
+#include <search.h>
+
+#include "core/alloc.h"
+#include "runtime/memory.h"
+
+/* Guards the tree and the totals. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *tree; /* of struct pg_memory, by address */
+static uint64_t used_bytes[PG_DEVICES_MAX], peak_bytes[PG_DEVICES_MAX];
+
+/* Ranges that overlap count as equal: a one-byte key finds the range around it. */
+static int compare(const void *a, const void *b) {
+  const struct pg_memory *x = a, *y = b;
+  if (x->base + x->bytes <= y->base) return -1;
+  return y->base + y->bytes <= x->base ? 1 : 0;
+}
+
+static struct pg_memory *lookup(const struct pg_memory *key) {
+  struct pg_memory **node = tfind(key, &tree, compare);
+  return node == NULL ? NULL : *node;
+}
+
+static struct pg_memory *lookup_address(const void *address) {
+  return lookup(&(struct pg_memory){.base = address, .bytes = 1});
+}
+
+struct pg_memory pg_memory_find(const void *address) {
+  struct pg_memory found = {.kind = PG_MEMORY_UNKNOWN};
+  pthread_mutex_lock(&lock);
+  const struct pg_memory *memory = lookup_address(address);
+  if (memory != NULL) found = *memory;
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+bool pg_memory_holds(const void *address, size_t bytes, size_t *room) {
+  const struct pg_memory found = pg_memory_find(address);
+  if (found.kind == PG_MEMORY_UNKNOWN) return true;
+  *room = found.bytes - (size_t)((const char *)address - found.base);
+  return bytes <= *room;
+}
+
+static void count_bytes(const struct pg_memory *m, bool added) {
+  if (m->kind != PG_MEMORY_DEVICE) return;
+  uint64_t *used = &used_bytes[m->device_id], *peak = &peak_bytes[m->device_id];
+  *used = added ? *used + m->bytes : *used - m->bytes;
+  if (*used > *peak) *peak = *used;
+}
+
+/* Lock held. */
+static void forget(struct pg_memory *memory) {
+  (void)tdelete(memory, &tree, compare);
+  count_bytes(memory, false);
+  pg_free(memory);
+}
+
+/* New memory cannot overlap living memory: a registered range in its place was freed without
+ * being unregistered, and is forgotten. */
+enum pg_memory_added pg_memory_add(const struct pg_memory *value) {
+  struct pg_memory *memory = pg_alloc(sizeof *memory), *stale;
+  enum pg_memory_added result = PG_MEMORY_NONE_LEFT;
+  if (memory == NULL) return result;
+  *memory = *value;
+  pthread_mutex_lock(&lock);
+  while (value->kind != PG_MEMORY_REGISTERED && (stale = lookup(memory)) != NULL &&
+         stale->kind == PG_MEMORY_REGISTERED)
+    forget(stale);
+  struct pg_memory **node = tsearch(memory, &tree, compare);
+  if (node != NULL) result = *node == memory ? PG_MEMORY_ADDED : PG_MEMORY_OVERLAPS;
+  if (result == PG_MEMORY_ADDED) count_bytes(memory, true);
+  pthread_mutex_unlock(&lock);
+  if (result != PG_MEMORY_ADDED) pg_free(memory);
+  return result;
+}
+
+struct pg_memory pg_memory_take(const void *base, enum pg_memory_kind kind) {
+  struct pg_memory taken = {.kind = PG_MEMORY_UNKNOWN};
+  pthread_mutex_lock(&lock);
+  struct pg_memory *memory = lookup_address(base);
+  if (memory != NULL && memory->base == base && memory->kind == kind) {
+    taken = *memory;
+    forget(memory);
+  }
+  pthread_mutex_unlock(&lock);
+  return taken;
+}
+
+void pg_memory_give_back(const struct pg_memory *m) {
+  const struct pg_backend *backend = m->device.backend;
+  if (m->kind == PG_MEMORY_DEVICE) backend->free(m->device.ordinal, (void *)(uintptr_t)m->base);
+  if (m->kind == PG_MEMORY_HOST) backend->host_free(m->device.ordinal, (void *)(uintptr_t)m->base);
+}
+
+void pg_memory_release_all(void) {
+  for (;;) {
+    struct pg_memory memory = {.kind = PG_MEMORY_UNKNOWN};
+    pthread_mutex_lock(&lock);
+    if (tree != NULL) {
+      struct pg_memory *root = *(struct pg_memory **)tree;
+      memory = *root;
+      forget(root);
+    }
+    pthread_mutex_unlock(&lock);
+    if (memory.kind == PG_MEMORY_UNKNOWN) return;
+    pg_memory_give_back(&memory);
+  }
+}
+
+void pg_memory_usage(int device, uint64_t *used, uint64_t *peak) {
+  pthread_mutex_lock(&lock);
+  *used = used_bytes[device];
+  *peak = peak_bytes[device];
+  pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log: silent by default, in the documented layout when asked for.  Each case runs in a child
+ * process with its own environment. */
+#include "expect.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STAMP "[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}\\.[0-9]{3}"
+
+struct output {
+  char out[65536], err[65536];
+};
+
+static const char *const variables[] = {
+    "ASCEND_GLOBAL_LOG_LEVEL",     "ASCEND_MODULE_LOG_LEVEL", "ASCEND_LOG_PRINT_TO_STDOUT",
+    "ASCEND_SLOG_PRINT_TO_STDOUT", "ASCEND_PROCESS_LOG_PATH", "ASCEND_GLOBAL_EVENT_ENABLE",
+};
+
+static void read_back(int file, char *text, size_t room) {
+  const ssize_t bytes = pread(file, text, room - 1, 0);
+  assert_true(bytes >= 0);
+  text[bytes] = '\0';
+  close(file);
+}
+
+static void enter_child(const char *const *environment, int out, int err) {
+  for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) unsetenv(variables[i]);
+  for (; *environment != NULL; environment += 2) setenv(environment[0], environment[1], 1);
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+}
+
+/* Runs work in a child whose environment has these pairs of names and values. */
+static void run_child(void (*work)(void), const char *const *environment, struct output *output) {
+  const int out = memfd_create("out", 0), err = memfd_create("err", 0);
+  int status;
+  fflush(NULL);
+  const pid_t child = fork();
+  assert_true(child >= 0 && out >= 0 && err >= 0);
+  if (child == 0) {
+    enter_child(environment, out, err);
+    work();
+    fflush(NULL);
+    _exit(0);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  read_back(out, output->out, sizeof output->out);
+  read_back(err, output->err, sizeof output->err);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    fail_msg("the child ended with status 0x%x: %s", (unsigned)status, output->err);
+}
+
+#define RUN(work, output, ...) run_child(work, (const char *const[]){__VA_ARGS__, NULL}, output)
+#define STDOUT_ON "ASCEND_LOG_PRINT_TO_STDOUT", "1"
+
+static bool matches(const char *text, const char *pattern) {
+  regex_t regex;
+  assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB | REG_NEWLINE), 0);
+  const bool found = regexec(&regex, text, 0, NULL, 0) == 0;
+  regfree(&regex);
+  return found;
+}
+
+static void expect_match(const char *text, const char *pattern) {
+  if (!matches(text, pattern)) fail_msg("no '%s' in: %s", pattern, text);
+}
+
+static void expect_none(const char *text, const char *word) {
+  if (strstr(text, word) != NULL) fail_msg("'%s' in: %s", word, text);
+}
+
+/* One line of the program at each level, one failure of the library. */
+static void say_everything(void) {
+  ACL_APP_LOG(ACL_DEBUG, "a debug line");
+  ACL_APP_LOG(ACL_INFO, "an info line");
+  ACL_APP_LOG(ACL_WARNING, "a warning line");
+  ACL_APP_LOG(ACL_ERROR, "an error line, %d", 42);
+  (void)aclrtFree(NULL);
+}
+
+static void fail_and_finish(void) {
+  (void)aclInit(NULL);
+  (void)aclrtSetDevice(0);
+  (void)aclrtSetDevice(999);
+  (void)aclrtSynchronizeStream((aclrtStream)1);
+  say_everything();
+  (void)aclFinalize();
+  (void)aclFinalize();
+}
+
+static void nothing_is_printed_by_default(void **state) {
+  (void)state;
+  struct output o;
+  RUN(fail_and_finish, &o, NULL);
+  assert_string_equal(o.out, "");
+  assert_string_equal(o.err, "");
+}
+
+static void a_low_level_alone_prints_nothing(void **state) {
+  (void)state;
+  struct output o;
+  RUN(fail_and_finish, &o, "ASCEND_GLOBAL_LOG_LEVEL", "0", "ASCEND_LOG_PRINT_TO_STDOUT", "0");
+  assert_string_equal(o.out, "");
+  assert_string_equal(o.err, "");
+}
+
+static void lines_have_the_documented_layout(void **state) {
+  (void)state;
+  struct output o;
+  RUN(say_everything, &o, STDOUT_ON);
+  expect_match(o.out, "^\\[ERROR\\] APP\\([0-9]+,test_log\\):" STAMP
+                      " [0-9]+ say_everything:test_log\\.c:[0-9]+: \"an error line, 42\"$");
+  expect_match(o.out, "^\\[ERROR\\] POOLGRAD\\([0-9]+,test_log\\):" STAMP
+                      " \\[status\\.c:[0-9]+\\]aclrtFree: .* is NULL.*$");
+  assert_string_equal(o.err, "");
+}
+
+static void only_errors_are_printed_unless_asked(void **state) {
+  (void)state;
+  struct output o;
+  RUN(say_everything, &o, STDOUT_ON);
+  assert_non_null(strstr(o.out, "an error line"));
+  expect_none(o.out, "a warning line");
+  RUN(say_everything, &o, STDOUT_ON, "ASCEND_GLOBAL_LOG_LEVEL", "nonsense");
+  assert_non_null(strstr(o.out, "an error line"));
+  expect_none(o.out, "a warning line");
+}
+
+static void the_level_decides_what_is_printed(void **state) {
+  (void)state;
+  static const char *const lines[] = {"[DEBUG] APP", "[INFO] APP", "[WARNING] APP", "[ERROR] APP"};
+  static const char *const levels[] = {"0", "1", "2", "3", "4"};
+  struct output o;
+  for (int level = 0; level <= 4; level++) {
+    RUN(say_everything, &o, STDOUT_ON, "ASCEND_GLOBAL_LOG_LEVEL", levels[level]);
+    for (int line = 0; line < 4; line++)
+      if ((strstr(o.out, lines[line]) != NULL) != (line >= level))
+        fail_msg("level %d, '%s': %s", level, lines[line], o.out);
+  }
+}
+
+static void the_old_name_still_works(void **state) {
+  (void)state;
+  struct output o;
+  RUN(say_everything, &o, "ASCEND_SLOG_PRINT_TO_STDOUT", "1");
+  assert_non_null(strstr(o.out, "an error line"));
+}
+
+static void the_new_name_wins(void **state) {
+  (void)state;
+  struct output o;
+  RUN(say_everything, &o, "ASCEND_SLOG_PRINT_TO_STDOUT", "1", "ASCEND_LOG_PRINT_TO_STDOUT", "0");
+  assert_string_equal(o.out, "");
+  RUN(say_everything, &o, "ASCEND_SLOG_PRINT_TO_STDOUT", "0", STDOUT_ON);
+  assert_non_null(strstr(o.out, "an error line"));
+}
+
+static void a_module_has_its_own_level(void **state) {
+  (void)state;
+  struct output o;
+  RUN(say_everything, &o, STDOUT_ON, "ASCEND_MODULE_LOG_LEVEL", "OTHER=0:APP=1:POOLGRAD=4");
+  assert_non_null(strstr(o.out, "an info line"));
+  expect_none(o.out, "a debug line");
+  expect_none(o.out, "POOLGRAD(");
+  RUN(say_everything, &o, STDOUT_ON, "ASCEND_GLOBAL_LOG_LEVEL", "0", "ASCEND_MODULE_LOG_LEVEL",
+      "APP=4");
+  expect_none(o.out, "APP(");
+  assert_non_null(strstr(o.out, "POOLGRAD("));
+}
+
+static void say_with_nulls(void) {
+  aclAppLog(ACL_ERROR, NULL, "file", 1, "text");
+  aclAppLog(ACL_ERROR, "func", NULL, 1, "text");
+  aclAppLog(ACL_ERROR, "func", "file", 1, NULL);
+  aclAppLog((aclLogLevel)9, "func", "file", 1, "text");
+  aclAppLog((aclLogLevel)-1, "func", "file", 1, "text");
+}
+
+static void lines_with_a_null_or_a_strange_level_are_ignored(void **state) {
+  (void)state;
+  struct output o;
+  RUN(say_with_nulls, &o, STDOUT_ON, "ASCEND_GLOBAL_LOG_LEVEL", "0");
+  assert_string_equal(o.out, "");
+}
+
+static void say_much(void) { ACL_APP_LOG(ACL_ERROR, "%0*d", 3000, 7); }
+static void say_enough(void) { ACL_APP_LOG(ACL_ERROR, "%0*d", 900, 7); }
+
+static void say_much_about_a_long_function(void) {
+  char name[3000];
+  memset(name, 'f', sizeof name);
+  name[sizeof name - 1] = '\0';
+  aclAppLog(ACL_ERROR, name, "file", 1, "text");
+}
+
+static void a_long_line_is_cut_with_a_mark(void **state) {
+  (void)state;
+  struct output o;
+  RUN(say_much, &o, STDOUT_ON);
+  expect_match(o.out, "0\\.\\.\\.\\[truncated\\]$");
+  assert_in_range(strlen(o.out), 900, 1200);
+  RUN(say_much_about_a_long_function, &o, STDOUT_ON);
+  expect_match(o.out, "f\\.\\.\\.\\[truncated\\]$");
+  RUN(say_enough, &o, STDOUT_ON);
+  expect_match(o.out, "07\"$");
+  expect_none(o.out, "truncated");
+}
+
+/* The text of the only file in folder/debug/plog, which is removed with its folders. */
+static void take_log(const char *folder, char *text, size_t room) {
+  char path[512], name[256] = "";
+  snprintf(path, sizeof path, "%s/debug/plog", folder);
+  DIR *files = opendir(path);
+  assert_non_null(files);
+  for (struct dirent *entry = readdir(files); entry != NULL; entry = readdir(files))
+    if (entry->d_name[0] != '.') snprintf(name, sizeof name, "%s", entry->d_name);
+  closedir(files);
+  expect_match(name, "^plog-[0-9]+_[0-9]{17}\\.log$");
+  snprintf(path, sizeof path, "%s/debug/plog/%s", folder, name);
+  read_back(open(path, O_RDONLY), text, room);
+  assert_int_equal(unlink(path), 0);
+  static const char *const below[] = {"/debug/plog", "/debug", ""};
+  for (int i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, "%s%s", folder, below[i]);
+    assert_int_equal(rmdir(path), 0);
+  }
+}
+
+static void a_folder_receives_a_file(void **state) {
+  (void)state;
+  char folder[] = "/tmp/poolgrad-log-XXXXXX", text[65536];
+  struct output o;
+  assert_non_null(mkdtemp(folder));
+  RUN(say_everything, &o, "ASCEND_PROCESS_LOG_PATH", folder);
+  assert_string_equal(o.out, "");
+  assert_string_equal(o.err, "");
+  take_log(folder, text, sizeof text);
+  expect_match(text, "^\\[ERROR\\] APP\\(.*an error line, 42\"$");
+  expect_match(text, "^\\[ERROR\\] POOLGRAD\\(.*aclrtFree");
+}
+
+static void stdout_is_used_instead_of_the_folder(void **state) {
+  (void)state;
+  char folder[] = "/tmp/poolgrad-log-XXXXXX";
+  struct output o;
+  assert_non_null(mkdtemp(folder));
+  RUN(say_everything, &o, STDOUT_ON, "ASCEND_PROCESS_LOG_PATH", folder);
+  assert_non_null(strstr(o.out, "an error line"));
+  assert_int_equal(rmdir(folder), 0);
+}
+
+static void a_folder_that_cannot_be_made_is_silence(void **state) {
+  (void)state;
+  struct output o;
+  RUN(say_everything, &o, "ASCEND_PROCESS_LOG_PATH", "/dev/null/nowhere");
+  assert_string_equal(o.out, "");
+  assert_string_equal(o.err, "");
+}
+
+static void change_the_variables(void) {
+  ACL_APP_LOG(ACL_ERROR, "before");
+  setenv("ASCEND_LOG_PRINT_TO_STDOUT", "1", 1);
+  (void)aclInit(NULL);
+  ACL_APP_LOG(ACL_ERROR, "after");
+  (void)aclFinalize();
+}
+
+static void init_reads_the_variables_again(void **state) {
+  (void)state;
+  struct output o;
+  RUN(change_the_variables, &o, NULL);
+  expect_none(o.out, "before");
+  assert_non_null(strstr(o.out, "after"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nothing_is_printed_by_default),
+      cmocka_unit_test(a_low_level_alone_prints_nothing),
+      cmocka_unit_test(lines_have_the_documented_layout),
+      cmocka_unit_test(only_errors_are_printed_unless_asked),
+      cmocka_unit_test(the_level_decides_what_is_printed),
+      cmocka_unit_test(the_old_name_still_works),
+      cmocka_unit_test(the_new_name_wins),
+      cmocka_unit_test(a_module_has_its_own_level),
+      cmocka_unit_test(lines_with_a_null_or_a_strange_level_are_ignored),
+      cmocka_unit_test(a_long_line_is_cut_with_a_mark),
+      cmocka_unit_test(a_folder_receives_a_file),
+      cmocka_unit_test(stdout_is_used_instead_of_the_folder),
+      cmocka_unit_test(a_folder_that_cannot_be_made_is_silence),
+      cmocka_unit_test(init_reads_the_variables_again),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the library starts and ends, and what the environment tells it. Each check has a process of
+ * its own, because the first call fixes what follows. */
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "expect.h"
+#include "poolgrad.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(array)[0])
+
+static void forget_environment(void) {
+  unsetenv("POOLGRAD_DEVICES");
+  unsetenv("POOLGRAD_THREADS");
+  unsetenv("POOLGRAD_SOC");
+  unsetenv("ASCEND_RT_VISIBLE_DEVICES");
+}
+
+/* Runs one check in a fresh process; a failure there is printed there and fails here. */
+static void apart(const char *name, CMUnitTestFunction check, const void *row) {
+  (void)fflush(NULL);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    const struct CMUnitTest test[] = {
+        {.name = name, .test_func = check, .initial_state = (void *)(uintptr_t)row}};
+    forget_environment();
+    if (freopen("/dev/null", "w", stdout) == NULL) exit(99);
+    exit(cmocka_run_group_tests_name(name, test, NULL, NULL));
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    fail_msg("%s: its process ended with status 0x%x", name, (unsigned)status);
+}
+
+struct check {
+  const char *name;
+  CMUnitTestFunction run;
+};
+
+static void run_apart(void **state) {
+  const struct check *check = *state;
+  apart(check->name, check->run, NULL);
+}
+
+#define APART(test)                                                                         \
+  {                                                                                         \
+    .name = #test, .test_func = run_apart, .initial_state = &(struct check) { #test, test } \
+  }
+
+/* A file with this text that goes with the process. */
+static const char *file_with(const char *text, char path[static 64]) {
+  const int file = memfd_create("acl.json", 0);
+  assert_true(file >= 0);
+  assert_int_equal(write(file, text, strlen(text)), strlen(text));
+  (void)snprintf(path, 64, "/proc/self/fd/%d", file);
+  return path;
+}
+
+static void a_second_init_counts_and_says_so(void **state) {
+  (void)state;
+  uint64_t left = 99;
+  OK_OR_SAY(aclInit(NULL));
+  FAILS(aclInit(NULL), 100002, "aclInit", "already initialised", "reference 2");
+  FAILS(aclInit(""), 100002, "aclInit", "reference 3");
+  OK_OR_SAY(aclFinalizeReference(&left));
+  assert_int_equal(left, 2);
+  OK_OR_SAY(aclrtSetDevice(0));
+}
+
+static void finalize_ends_every_reference(void **state) {
+  (void)state;
+  OK_OR_SAY(aclInit(NULL));
+  assert_int_equal(aclInit(NULL), 100002);
+  OK_OR_SAY(aclFinalize());
+  FAILS(aclFinalize(), 100037, "aclFinalize", "already finalised");
+  FAILS(aclFinalizeReference(NULL), 100037, "aclFinalizeReference", "aclInit");
+}
+
+static void the_first_finalize_needs_no_init(void **state) {
+  (void)state;
+  OK_OR_SAY(aclFinalize());
+  FAILS(aclFinalize(), 100037, "aclFinalize", "aclInit");
+  OK_OR_SAY(aclInit(NULL));
+  OK_OR_SAY(aclFinalize());
+}
+
+static void references_are_taken_back_one_by_one(void **state) {
+  (void)state;
+  uint64_t left = 99;
+  int32_t device;
+  OK_OR_SAY(aclInit(NULL));
+  assert_int_equal(aclInit(NULL), 100002);
+  OK_OR_SAY(aclrtSetDevice(0));
+  OK_OR_SAY(aclFinalizeReference(&left));
+  assert_int_equal(left, 1);
+  OK_OR_SAY(aclrtGetDevice(&device));
+  OK_OR_SAY(aclFinalizeReference(&left));
+  assert_int_equal(left, 0);
+  FAILS(aclrtGetDevice(&device), 107002, "aclrtGetDevice", "destroyed");
+  FAILS(aclFinalizeReference(&left), 100037, "aclFinalizeReference", "0");
+  OK_OR_SAY(aclInit(NULL));
+  OK_OR_SAY(aclFinalizeReference(NULL));
+}
+
+static void a_missing_file_is_named(void **state) {
+  (void)state;
+  FAILS(aclInit("/nowhere/acl.json"), 100003, "aclInit", "/nowhere/acl.json");
+  FAILS(aclInit("/"), 100003, "aclInit", "'/'");
+  FAILS(aclFinalizeReference(NULL), 100037, "aclFinalizeReference", "0");
+}
+
+static void text_that_is_no_json_object_is_refused(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "",
+      "   ",
+      "{",
+      "}",
+      "[]",
+      "null",
+      "{]",
+      "{} x",
+      "{}{}",
+      "{\"a\"}",
+      "{\"a\":}",
+      "{a:1}",
+      "{'a':1}",
+      "{\"a\":1,}",
+      "{,}",
+      "{\"a\":01}",
+      "{\"a\":1.}",
+      "{\"a\":.5}",
+      "{\"a\":+1}",
+      "{\"a\":1e}",
+      "{\"a\":tru}",
+      "{\"a\":\"\n\"}",
+      "{\"a\":-}",
+      "{\"a\":[1,]}",
+      "{\"a\":\"\\x\"}",
+      "{\"a\":\"\\u12g4\"}",
+      "{\"a\":\"b",
+      "{\"a\" 1}",
+      "{\"a\":1 \"b\":2}",
+      "{\"a\":1} // c",
+      "{\"a\":[1 2]}",
+  };
+  char path[64];
+  for (size_t i = 0; i < LENGTH(texts); i++)
+    if (aclInit(file_with(texts[i], path)) != 100006) fail_msg("accepted: %s", texts[i]);
+  (void)aclGetRecentErrMsg();
+  FAILS(aclInit(file_with("{", path)), 100006, "aclInit", path, "JSON");
+  FAILS(aclFinalizeReference(NULL), 100037, "aclFinalizeReference", "0");
+}
+
+static void any_json_object_is_accepted(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "{}",
+      " \t\r\n{ } \n",
+      "{\"dump\":{\"dump_list\":[]},\"profiler\":{},\"err_msg_mode\":\"1\"}",
+      "{\"a\":[true,false,null,0,-0,-1.5e+3,10E-2,{\"b\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\"}]}",
+      "{\"\":\"\xc3\xa9\", \"a\" : [ ] , \"a\":1}",
+  };
+  char path[64];
+  for (size_t i = 0; i < LENGTH(texts); i++) {
+    if (aclInit(file_with(texts[i], path)) != 0) fail_msg("refused: %s", texts[i]);
+    OK_OR_SAY(aclFinalize());
+  }
+}
+
+static void a_later_file_must_have_the_first_ones_content(void **state) {
+  (void)state;
+  char first[64], same[64], other[64];
+  OK_OR_SAY(aclInit(file_with("{\"a\":1}", first)));
+  FAILS(aclInit(file_with("{\"a\":2}", other)), 100000, "aclInit", "differs");
+  FAILS(aclInit(NULL), 100000, "aclInit", "differs");
+  FAILS(aclInit(file_with("{\"a\":1}", same)), 100002, "aclInit", "reference 2");
+  OK_OR_SAY(aclFinalize());
+  OK_OR_SAY(aclInit(other));
+}
+
+static void runtime_functions_do_without_init(void **state) {
+  (void)state;
+  uint32_t count = 0;
+  void *memory = NULL;
+  OK_OR_SAY(aclrtGetDeviceCount(&count));
+  assert_int_equal(count, 1);
+  OK_OR_SAY(aclrtSetDevice(0));
+  OK_OR_SAY(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  OK_OR_SAY(aclrtMemsetAsync(memory, 64, 1, 64, NULL));
+  OK_OR_SAY(aclrtSynchronizeStream(NULL));
+  OK_OR_SAY(aclrtFree(memory));
+  OK_OR_SAY(aclrtResetDevice(0));
+}
+
+static void an_unknown_device_word_is_refused(void **state) {
+  const char *text = *state;
+  uint32_t count;
+  setenv("POOLGRAD_DEVICES", text, 1);
+  FAILS(aclInit(NULL), 100000, "aclInit", "POOLGRAD_DEVICES", "cpu");
+  FAILS(aclrtGetDeviceCount(&count), 100000, "aclrtGetDeviceCount", "POOLGRAD_DEVICES");
+  FAILS(aclrtSetDevice(0), 100000, "aclrtSetDevice", "POOLGRAD_DEVICES");
+}
+
+static void unknown_device_words_are_refused(void **state) {
+  (void)state;
+  static const char *const texts[] = {"abacus", "cpu,abacus", "cpu,", ",", "CPU", "cpu cpu"};
+  for (size_t i = 0; i < LENGTH(texts); i++)
+    apart(texts[i], an_unknown_device_word_is_refused, texts[i]);
+}
+
+static void a_device_word_given_twice_makes_two_devices(void **state) {
+  (void)state;
+  uint32_t count = 0;
+  int32_t device = -1;
+  setenv("POOLGRAD_DEVICES", "cpu,cpu", 1);
+  OK_OR_SAY(aclInit(NULL));
+  OK_OR_SAY(aclrtGetDeviceCount(&count));
+  assert_int_equal(count, 2);
+  OK_OR_SAY(aclrtSetDevice(1));
+  OK_OR_SAY(aclrtGetDevice(&device));
+  assert_int_equal(device, 1);
+  FAILS(aclrtSetDevice(2), 107001, "aclrtSetDevice", "2");
+  assert_non_null(strstr(poolgrad_devices(), "0: cpu"));
+  assert_non_null(strstr(poolgrad_devices(), "1: cpu"));
+}
+
+struct visible {
+  const char *text;
+  int count; /* of three devices; 0: refused */
+};
+
+static void a_visible_list_leaves_so_many(void **state) {
+  const struct visible *row = *state;
+  uint32_t count = 77;
+  setenv("POOLGRAD_DEVICES", "cpu,cpu,cpu", 1);
+  setenv("ASCEND_RT_VISIBLE_DEVICES", row->text, 1);
+  OK_OR_SAY(aclInit(NULL));
+  if (row->count == 0) {
+    FAILS(aclrtGetDeviceCount(&count), 207004, "aclrtGetDeviceCount", "ASCEND_RT_VISIBLE_DEVICES");
+    assert_int_equal(count, 77);
+  } else {
+    OK_OR_SAY(aclrtGetDeviceCount(&count));
+    assert_int_equal(count, row->count);
+    OK_OR_SAY(aclrtSetDevice(row->count - 1));
+  }
+  FAILS(aclrtSetDevice(row->count), 107001, "aclrtSetDevice");
+}
+
+static void visible_devices_are_counted_anew(void **state) {
+  (void)state;
+  static const struct visible rows[] = {
+      {"0,1,2", 3}, {"0,2", 2}, {"2", 1},     {"0,7,1", 1},
+      {"1,0", 1},   {"1,1", 1}, {"0,x,2", 1}, {"0,", 1},
+      {"", 0},      {"3", 0},   {"x", 0},     {"-1", 0},
+      {"0x1", 0},   {",0", 0},  {"0 1", 0},   {"99999999999999999999", 0},
+  };
+  for (size_t i = 0; i < LENGTH(rows); i++)
+    apart(rows[i].text, a_visible_list_leaves_so_many, &rows[i]);
+}
+
+static void an_unknown_product_is_refused(void **state) {
+  (void)state;
+  setenv("POOLGRAD_SOC", "Ascend1000", 1);
+  FAILS(aclInit(NULL), 100000, "aclInit", "POOLGRAD_SOC", "Ascend1000", "Ascend910B",
+        "Ascend910_93", "Ascend950");
+  FAILS(aclFinalizeReference(NULL), 100037, "aclFinalizeReference");
+  setenv("POOLGRAD_SOC", "ascend910b", 1);
+  FAILS(aclInit(NULL), 100000, "aclInit", "ascend910b");
+}
+
+struct product {
+  const char *chosen, *name;
+  int64_t arch;
+};
+
+static void a_product_has_this_name(void **state) {
+  const struct product *row = *state;
+  int64_t arch = 0;
+  if (row->chosen != NULL) setenv("POOLGRAD_SOC", row->chosen, 1);
+  assert_string_equal(aclrtGetSocName(), row->name);
+  OK_OR_SAY(aclInit(NULL));
+  assert_string_equal(aclrtGetSocName(), row->name);
+  OK_OR_SAY(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_NPU_ARCH, &arch));
+  assert_int_equal(arch, row->arch);
+}
+
+static void the_product_is_the_chosen_one(void **state) {
+  (void)state;
+  static const struct product rows[] = {
+      {NULL, "Ascend910B1", 2201},
+      {"", "Ascend910B1", 2201},
+      {"Ascend910B", "Ascend910B", 2201},
+      {"Ascend910B3", "Ascend910B3", 2201},
+      {"Ascend910_93", "Ascend910_93", 2201},
+      {"Ascend950", "Ascend950", 3510},
+      {"Ascend950PR_9589", "Ascend950PR_9589", 3510},
+      {"Ascend910_95", "Ascend910_95", 3510},
+  };
+  for (size_t i = 0; i < LENGTH(rows); i++) apart(rows[i].name, a_product_has_this_name, &rows[i]);
+}
+
+static void a_wrong_thread_count_is_refused(void **state) {
+  (void)state;
+  static const char *const texts[] = {"0", "-1", "two", "2x", "1025", "99999999999999999999"};
+  for (size_t i = 0; i < LENGTH(texts); i++) {
+    setenv("POOLGRAD_THREADS", texts[i], 1);
+    FAILS(aclInit(NULL), 100000, "aclInit", "POOLGRAD_THREADS", texts[i], "1024");
+  }
+}
+
+static void the_thread_count_is_the_devices_cores(void **state) {
+  (void)state;
+  int64_t cores = 0;
+  setenv("POOLGRAD_THREADS", "3", 1);
+  OK_OR_SAY(aclInit(NULL));
+  assert_int_equal(poolgrad_threads(), 3);
+  OK_OR_SAY(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_AICORE_CORE_NUM, &cores));
+  assert_int_equal(cores, 3);
+}
+
+static void the_last_error_is_the_runtimes_alone(void **state) {
+  (void)state;
+  const aclrtLastErrLevel thread = ACL_RT_THREAD_LEVEL;
+  assert_int_equal(aclrtPeekAtLastError(thread), 0);
+  assert_int_equal(aclrtGetDeviceCount(NULL), 100000);
+  assert_int_equal(aclrtPeekAtLastError(thread), 0);
+  assert_int_equal(aclrtSetDevice(-1), 107001);
+  assert_int_equal(aclrtPeekAtLastError(thread), 107001);
+  OK_OR_SAY(aclrtSetDevice(0));
+  assert_int_equal(aclrtGetLastError(thread), 107001);
+  assert_int_equal(aclrtGetLastError(thread), 0);
+  FAILS(aclrtGetLastError((aclrtLastErrLevel)1), 100000, "aclrtGetLastError", "level");
+  FAILS(aclrtPeekAtLastError((aclrtLastErrLevel)1), 100000, "aclrtPeekAtLastError", "level");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      APART(a_second_init_counts_and_says_so),
+      APART(finalize_ends_every_reference),
+      APART(the_first_finalize_needs_no_init),
+      APART(references_are_taken_back_one_by_one),
+      APART(a_missing_file_is_named),
+      APART(text_that_is_no_json_object_is_refused),
+      APART(any_json_object_is_accepted),
+      APART(a_later_file_must_have_the_first_ones_content),
+      APART(runtime_functions_do_without_init),
+      cmocka_unit_test(unknown_device_words_are_refused),
+      APART(a_device_word_given_twice_makes_two_devices),
+      cmocka_unit_test(visible_devices_are_counted_anew),
+      APART(an_unknown_product_is_refused),
+      cmocka_unit_test(the_product_is_the_chosen_one),
+      APART(a_wrong_thread_count_is_refused),
+      APART(the_thread_count_is_the_devices_cores),
+      APART(the_last_error_is_the_runtimes_alone),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Error text and last error: layout, order, threads, bounds. */
+#include "expect.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <regex.h>
+#include <unistd.h>
+
+#include "aclnn/acl_meta.h"
+#include "aclnn/opdev/op_errno.h"
+#include "core/alloc.h"
+#include "core/status.h"
+
+#define TIME "[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}\\.[0-9]{3}"
+
+static bool matches(const char *text, const char *pattern) {
+  regex_t regex;
+  assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
+  const bool found = text != NULL && regexec(&regex, text, 0, NULL, 0) == 0;
+  regfree(&regex);
+  return found;
+}
+
+/* Reads the text, which must be "[PID: n] time Title(Code): sentence\n". */
+static void expect_headline(const char *title, const char *code, const char *sentence) {
+  char pattern[512];
+  snprintf(pattern, sizeof pattern, "^\\[PID: %d\\] " TIME " %s\\(%s\\): %s\n$", (int)getpid(),
+           title, code, sentence);
+  const char *text = aclGetRecentErrMsg();
+  if (!matches(text, pattern)) fail_msg("'%s' does not match '%s'", text, pattern);
+  assert_null(aclGetRecentErrMsg());
+}
+
+/* The same for inner errors: a line of their own first, the code again before the PID. */
+static void expect_inner(const char *title, const char *code, const char *sentence) {
+  char pattern[512];
+  snprintf(pattern, sizeof pattern,
+           "^%s: Internal error!\n%s\\[PID: %d\\] " TIME " %s\\(%s\\): +%s\n$", code, code,
+           (int)getpid(), title, code, sentence);
+  const char *text = aclGetRecentErrMsg();
+  if (!matches(text, pattern)) fail_msg("'%s' does not match '%s'", text, pattern);
+  assert_null(aclGetRecentErrMsg());
+}
+
+static int count_lines(const char *text) {
+  int lines = 0;
+  for (; text != NULL && *text != '\0'; text++) lines += *text == '\n';
+  return lines;
+}
+
+static int start_clean(void **state) {
+  (void)state;
+  (void)aclGetRecentErrMsg();
+  (void)aclrtGetLastError(ACL_RT_THREAD_LEVEL);
+  return 0;
+}
+
+static void there_is_no_text_without_a_failure(void **state) {
+  (void)state;
+  assert_null(aclGetRecentErrMsg());
+  OK_OR_SAY(aclDestroyTensor(NULL));
+  assert_null(aclGetRecentErrMsg());
+}
+
+static void every_code_has_its_title(void **state) {
+  (void)state;
+  pg_fail_with("api", 100000, "size is %d", 0);
+  expect_headline("Invalid_Argument", "EH0012", "api: size is 0");
+  pg_fail_null_with("api", 100000, "devPtr");
+  expect_headline("Invalid_Argument_Null_Pointer", "EH0008", "api: devPtr is NULL.*");
+  pg_fail_with("api", 107000, "x");
+  expect_headline("Invalid_Argument", "EE1003", "api: x");
+  pg_fail_with("api", 161001, "x");
+  expect_headline("AclNN_Parameter_Error", "EZ1001", "api: x");
+  pg_fail_null_with("api", 161001, "self");
+  expect_headline("AclNN_Parameter_Error", "EZ1001", "api: self is NULL.*");
+  pg_fail_with("api", 161002, "x");
+  expect_headline("AclNN_Parameter_Error", "EZ1001", "api: x");
+  pg_fail_with("api", 361001, "x");
+  expect_headline("AclNN_Runtime_Error", "EZ9903", "api: x");
+  pg_fail_null_with("api", 561103, "executor");
+  expect_headline("Invalid_Argument_Null_Pointer", "EZ1011", "api: executor is NULL.*");
+}
+
+static void inner_errors_have_their_own_layout(void **state) {
+  (void)state;
+  pg_fail_with("api", 561003, "x");
+  expect_inner("AclNN_Inner_Error", "EZ9999", "api: x");
+  pg_fail_with("api", 561000, "x");
+  expect_inner("AclNN_Inner_Error", "EZ9999", "api: x");
+  pg_fail_with("api", 500000, "x");
+  expect_inner("Inner_Error", "EH9999", "api: x");
+  pg_fail_with("api", 507015, "x");
+  expect_inner("Execution_Error", "EE9999", "api: x");
+}
+
+static void public_calls_speak_in_this_layout(void **state) {
+  (void)state;
+  uint64_t size;
+  assert_int_equal(aclGetIntArraySize(NULL, &size), ACLNN_ERR_PARAM_NULLPTR);
+  expect_headline("AclNN_Parameter_Error", "EZ1001", "aclGetIntArraySize: array is NULL.*");
+  assert_int_equal(aclDestroyAclOpExecutor(NULL), ACLNN_ERR_INNER_NULLPTR);
+  expect_headline("Invalid_Argument_Null_Pointer", "EZ1011", "aclDestroyAclOpExecutor: executor.*");
+  assert_int_equal(aclrtFree(NULL), ACL_ERROR_INVALID_PARAM);
+  expect_headline("Invalid_Argument_Null_Pointer", "EH0008", "aclrtFree: devPtr is NULL.*");
+}
+
+static void the_newest_is_the_headline_and_the_others_follow(void **state) {
+  (void)state;
+  pg_fail_with("first", 161001, "one");
+  pg_fail_with("second", 107000, "two");
+  pg_fail_with("third", 161002, "three");
+  const char *text = aclGetRecentErrMsg();
+  assert_true(matches(text, "^\\[PID: [0-9]+\\] " TIME " AclNN_Parameter_Error\\(EZ1001\\): "
+                            "third: three\nTraceBack \\(most recent call last\\):\n"
+                            "        first: one\n        second: two\n$"));
+  assert_null(aclGetRecentErrMsg());
+}
+
+static void an_inner_error_is_no_headline_beside_another(void **state) {
+  (void)state;
+  pg_fail_with("first", 161001, "one");
+  pg_fail_with("second", 561000, "two");
+  assert_true(matches(aclGetRecentErrMsg(), "^\\[PID: [0-9]+\\] " TIME " AclNN_Parameter_Error\\("
+                                            "EZ1001\\): first: one\nTraceBack .*:\n"
+                                            "        second: two\n$"));
+}
+
+static void identical_sentences_are_kept_once(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) pg_fail_with("api", 161001, "same");
+  expect_headline("AclNN_Parameter_Error", "EZ1001", "api: same");
+  pg_fail_with("api", 161001, "same");
+  pg_fail_with("api", 161001, "other");
+  pg_fail_with("api", 161001, "same");
+  const char *text = aclGetRecentErrMsg();
+  assert_int_equal(count_lines(text), 3);
+  assert_true(matches(text, "api: same\nTraceBack .*:\n        api: other\n$"));
+}
+
+static void a_very_long_sentence_is_cut(void **state) {
+  (void)state;
+  pg_fail_with("api", 161001, "%0*d", 5000, 1);
+  const char *text = aclGetRecentErrMsg();
+  assert_true(matches(text, "api: 0+"));
+  assert_in_range(strlen(text), 1000, 1200);
+}
+
+static size_t resident_bytes(void) {
+  unsigned long total, resident;
+  FILE *file = fopen("/proc/self/statm", "r");
+  assert_non_null(file);
+  assert_int_equal(fscanf(file, "%lu %lu", &total, &resident), 2);
+  fclose(file);
+  return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void unread_sentences_stay_few(void **state) {
+  (void)state;
+  for (int i = 0; i < 1000; i++) pg_fail_with("api", 161001, "warm %d", i);
+  const size_t before = resident_bytes();
+  for (int i = 0; i < 100000; i++) pg_fail_with("api", 161001, "failure %d", i);
+  const size_t after = resident_bytes();
+  assert_in_range(after, 0, before + (2 << 20));
+  const char *text = aclGetRecentErrMsg();
+  assert_in_range(count_lines(text), 2, 40);
+  assert_true(matches(text, "^[^\n]*api: failure 99999\n"));
+  assert_non_null(strstr(text, "api: failure 99998\n"));
+}
+
+static void the_text_is_good_until_the_next_read(void **state) {
+  (void)state;
+  pg_fail_with("api", 161001, "first");
+  const char *text = aclGetRecentErrMsg();
+  char copy[256];
+  snprintf(copy, sizeof copy, "%s", text);
+  pg_fail_with("api", 161001, "second");
+  assert_int_equal(aclrtFree(NULL), ACL_ERROR_INVALID_PARAM);
+  assert_string_equal(text, copy);
+}
+
+static void only_runtime_codes_become_the_last_error(void **state) {
+  (void)state;
+  assert_int_equal(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 0);
+  static const int others[] = {100000, 161001, 200000, 361001, 500000, 561000};
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) pg_fail_with("api", others[i], "x");
+  assert_int_equal(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 0);
+  static const int runtime[] = {107002, 207001, 507015};
+  for (size_t i = 0; i < sizeof runtime / sizeof runtime[0]; i++) {
+    pg_fail_with("api", runtime[i], "x");
+    assert_int_equal(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), runtime[i]);
+  }
+}
+
+static void get_clears_the_last_error_and_peek_does_not(void **state) {
+  (void)state;
+  pg_fail_with("api", 107003, "x");
+  assert_int_equal(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 107003);
+  assert_int_equal(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 107003);
+  assert_int_equal(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 107003);
+  assert_int_equal(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 0);
+}
+
+static void success_leaves_the_last_error_as_it_is(void **state) {
+  (void)state;
+  pg_fail_with("api", 107003, "x");
+  OK_OR_SAY(aclDestroyTensor(NULL));
+  assert_int_equal(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 107003);
+}
+
+static void another_level_is_refused_and_clears_nothing(void **state) {
+  (void)state;
+  pg_fail_with("api", 107003, "x");
+  FAILS(aclrtGetLastError((aclrtLastErrLevel)1), ACL_ERROR_INVALID_PARAM, "aclrtGetLastError");
+  FAILS(aclrtPeekAtLastError((aclrtLastErrLevel)-1), ACL_ERROR_INVALID_PARAM,
+        "aclrtPeekAtLastError");
+  assert_int_equal(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 107003);
+}
+
+static void run_thread(void *(*run)(void *), void *argument) {
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, run, argument), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+struct seen {
+  bool text_at_start, text_after_failing;
+  aclError error_at_start, error_after_failing;
+};
+
+static void *look_and_fail(void *argument) {
+  struct seen *seen = argument;
+  seen->text_at_start = aclGetRecentErrMsg() != NULL;
+  seen->error_at_start = aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL);
+  pg_fail_with("thread", 107001, "x");
+  seen->text_after_failing = aclGetRecentErrMsg() != NULL;
+  seen->error_after_failing = aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL);
+  pg_fail_with("thread", 107001, "never read");
+  return NULL;
+}
+
+static void threads_do_not_see_each_other(void **state) {
+  (void)state;
+  struct seen seen;
+  pg_fail_with("main", 107003, "mine");
+  run_thread(look_and_fail, &seen);
+  assert_false(seen.text_at_start);
+  assert_int_equal(seen.error_at_start, 0);
+  assert_true(seen.text_after_failing);
+  assert_int_equal(seen.error_after_failing, 107001);
+  expect_headline("Invalid_Argument", "EE1003", "main: mine");
+  assert_int_equal(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 107003);
+}
+
+/* Zero growth under sanitizers, whose own heap this does not count; they look for leaks. */
+static size_t heap_bytes(void) {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+static void a_thread_that_ends_gives_its_texts_back(void **state) {
+  (void)state;
+  struct seen seen;
+  run_thread(look_and_fail, &seen);
+  const size_t before = heap_bytes();
+  for (int i = 0; i < 100; i++) run_thread(look_and_fail, &seen);
+  assert_in_range(heap_bytes(), 0, before + 65536);
+}
+
+static void *fail_without_memory(void *argument) {
+  pg_alloc_fail_after(0);
+  *(aclError *)argument = aclrtFree(NULL);
+  pg_alloc_fail_after(-1);
+  if (aclGetRecentErrMsg() != NULL) *(aclError *)argument = -1;
+  return NULL;
+}
+
+static void without_memory_the_code_travels_alone(void **state) {
+  (void)state;
+  aclError status = 0;
+  run_thread(fail_without_memory, &status);
+  assert_int_equal(status, ACL_ERROR_INVALID_PARAM);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(there_is_no_text_without_a_failure, start_clean),
+      cmocka_unit_test_setup(every_code_has_its_title, start_clean),
+      cmocka_unit_test_setup(inner_errors_have_their_own_layout, start_clean),
+      cmocka_unit_test_setup(public_calls_speak_in_this_layout, start_clean),
+      cmocka_unit_test_setup(the_newest_is_the_headline_and_the_others_follow, start_clean),
+      cmocka_unit_test_setup(an_inner_error_is_no_headline_beside_another, start_clean),
+      cmocka_unit_test_setup(identical_sentences_are_kept_once, start_clean),
+      cmocka_unit_test_setup(a_very_long_sentence_is_cut, start_clean),
+      cmocka_unit_test_setup(unread_sentences_stay_few, start_clean),
+      cmocka_unit_test_setup(the_text_is_good_until_the_next_read, start_clean),
+      cmocka_unit_test_setup(only_runtime_codes_become_the_last_error, start_clean),
+      cmocka_unit_test_setup(get_clears_the_last_error_and_peek_does_not, start_clean),
+      cmocka_unit_test_setup(success_leaves_the_last_error_as_it_is, start_clean),
+      cmocka_unit_test_setup(another_level_is_refused_and_clears_nothing, start_clean),
+      cmocka_unit_test_setup(threads_do_not_see_each_other, start_clean),
+      cmocka_unit_test_setup(a_thread_that_ends_gives_its_texts_back, start_clean),
+      cmocka_unit_test_setup(without_memory_the_code_travels_alone, start_clean),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
