@@ -18,7 +18,11 @@
  *   POOLGRAD_SOC      A product name (Ascend910B..., Ascend910_93, Ascend950, Ascend910_95): the
  *                     limits of that product hold as well, so that a program learns here what its
  *                     target would refuse. An unknown name makes aclInit fail with 100000. Unset:
- *                     everything that any product allows. */
+ *                     everything that any product allows.
+ *   POOLGRAD_INDEX_CHECK  What becomes of indices outside their plane, which are always dropped:
+ *                     "warn" (the default) writes one line to stderr for a call that has such,
+ *                     "error" makes the stream fail with 507015 at the next synchronise, "off" is
+ *                     silent. Any other word makes aclInit fail with 100000. */
 
 #ifndef PG_POOLGRAD_H_
 #define PG_POOLGRAD_H_

@@ -59,8 +59,12 @@ static inline aclTensor *tensor_of(uint64_t *data) {
 static inline void add_fill(struct pg_plan *plan, int operand, int64_t offset, int64_t count,
                             uint64_t value) {
   const struct pg_fill_args args = {.stride = 1, .width = 1, .value = value, .element = 8};
-  const struct pg_plan_kernel kernel = {PG_KERNEL_FILL, ACL_UINT64, count,
-                                        count * 8,      &args,      sizeof args};
+  const struct pg_plan_kernel kernel = {.id = PG_KERNEL_FILL,
+                                        .dtype = ACL_UINT64,
+                                        .items = count,
+                                        .bytes = count * 8,
+                                        .args = &args,
+                                        .args_bytes = sizeof args};
   pg_plan_add(plan, &kernel);
   pg_plan_bind(plan, offsetof(struct pg_fill_args, dst), operand, offset);
 }
@@ -85,7 +89,9 @@ static inline aclnnStatus plan_fill(const struct fill *f, struct pg_plan *plan) 
   }
   if (f->out == NULL) return ACLNN_SUCCESS;
   PG_TRY(pg_tensor_get("fill", "out", f->out, &out));
-  const int operand = pg_plan_operand(plan, "out", out);
+  const int operand = pg_plan_operand(
+      plan,
+      &(struct pg_plan_operand){.name = "out", .tensor = out, .end = CELLS * 8, .written = true});
   pg_release(&out->object);
   for (int i = 0; f->apart && i < 4; i++) add_fill(plan, operand, i * 8, 1, f->value);
   if (!f->apart) add_fill(plan, operand, 0, CELLS, f->value);

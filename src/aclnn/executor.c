@@ -10,6 +10,7 @@
 #include "core/checked.h"
 #include "core/dtype.h"
 #include "core/log.h"
+#include "runtime/memory.h"
 #include "runtime/stream.h"
 
 enum { STEPS_MAX = 4, BINDINGS_MAX = 16, OPERANDS_MAX = 8, ALIGNMENT = 64 };
@@ -25,10 +26,7 @@ struct pg_plan {
   atomic_bool repeatable;
   int64_t workspace_bytes;
   int step_count, binding_count, operand_count;
-  struct {
-    const char *name;
-    struct pg_tensor *tensor;
-  } operands[OPERANDS_MAX];
+  struct pg_plan_operand operands[OPERANDS_MAX];
   struct binding bindings[BINDINGS_MAX];
   struct pg_step steps[STEPS_MAX];
 };
@@ -56,11 +54,10 @@ void pg_plan_destroy(struct pg_plan *plan) {
   if (plan != NULL) pg_release(&plan->object);
 }
 
-int pg_plan_operand(struct pg_plan *plan, const char *name, struct pg_tensor *tensor) {
+int pg_plan_operand(struct pg_plan *plan, const struct pg_plan_operand *operand) {
   assert(plan->operand_count < OPERANDS_MAX);
-  pg_retain(&tensor->object);
-  plan->operands[plan->operand_count].name = name;
-  plan->operands[plan->operand_count].tensor = tensor;
+  pg_retain(&operand->tensor->object);
+  plan->operands[plan->operand_count] = *operand;
   return plan->operand_count++;
 }
 
@@ -83,6 +80,7 @@ void pg_plan_add(struct pg_plan *plan, const struct pg_plan_kernel *kernel) {
   step->u.kernel.id = kernel->id;
   step->u.kernel.dtype = kernel->dtype;
   step->u.kernel.items = kernel->items;
+  step->u.kernel.judge = kernel->judge;
   memcpy(&step->u.kernel.args, kernel->args, kernel->args_bytes);
 }
 
@@ -102,6 +100,38 @@ aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, uint64_t *wor
   return ACLNN_SUCCESS;
 }
 
+/* The view must lie in the memory it points into, as far as the runtime knows that memory. */
+static aclnnStatus check_room(const char *api, const struct pg_plan_operand *o, const char *data) {
+  size_t room;
+  if (pg_memory_holds(data, (size_t)o->end, &room)) return ACLNN_SUCCESS;
+  return pg_fail(api, ACLNN_ERR_PARAM_INVALID,
+                 "%s reaches %lld bytes from its data address, where only %zu are allocated",
+                 o->name, (long long)o->end, room);
+}
+
+/* What is written must not overlap what is read: only now are the addresses final. */
+static aclnnStatus check_overlap(const char *api, const struct pg_plan_operand *w, const char *to,
+                                 const struct pg_plan_operand *r, const char *from) {
+  if (to + w->begin >= from + r->end || from + r->begin >= to + w->end) return ACLNN_SUCCESS;
+  return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "the memory of %s overlaps that of %s", w->name,
+                 r->name);
+}
+
+static aclnnStatus check_addresses(const char *api, const struct pg_plan *plan) {
+  const char *data[OPERANDS_MAX];
+  for (int i = 0; i < plan->operand_count; i++) {
+    data[i] = atomic_load(&plan->operands[i].tensor->data);
+    PG_CHECK_AS(api, data[i] != NULL, ACLNN_ERR_PARAM_NULLPTR, "the data address of %s is NULL",
+                plan->operands[i].name);
+    PG_TRY(check_room(api, &plan->operands[i], data[i]));
+  }
+  for (int w = 0; w < plan->operand_count; w++)
+    for (int r = 0; r < plan->operand_count && plan->operands[w].written; r++)
+      if (!plan->operands[r].written)
+        PG_TRY(check_overlap(api, &plan->operands[w], data[w], &plan->operands[r], data[r]));
+  return ACLNN_SUCCESS;
+}
+
 /* The steps with the addresses of this moment. */
 static aclnnStatus bind(const char *api, const struct pg_plan *plan, void *workspace,
                         struct pg_step steps[STEPS_MAX]) {
@@ -110,9 +140,8 @@ static aclnnStatus bind(const char *api, const struct pg_plan *plan, void *works
     const struct binding *b = &plan->bindings[i];
     char *base = b->operand == PG_WORKSPACE ? workspace
                                             : atomic_load(&plan->operands[b->operand].tensor->data);
-    if (base == NULL)
-      return pg_fail(api, ACLNN_ERR_PARAM_NULLPTR, "the data address of %s is NULL",
-                     b->operand == PG_WORKSPACE ? "workspace" : plan->operands[b->operand].name);
+    PG_CHECK_AS(api, base != NULL, ACLNN_ERR_PARAM_NULLPTR, "the data address of %s is NULL",
+                b->operand == PG_WORKSPACE ? "workspace" : plan->operands[b->operand].name);
     char *address = base + b->bytes;
     memcpy((char *)&steps[b->step].u.kernel.args + b->args_offset, &address, sizeof address);
   }
@@ -123,6 +152,7 @@ static aclnnStatus submit(const char *api, const struct pg_plan *plan, void *wor
                           aclrtStream handle) {
   struct pg_step steps[STEPS_MAX];
   struct pg_stream *stream;
+  PG_TRY(check_addresses(api, plan));
   PG_TRY(bind(api, plan, workspace, steps));
   aclError status = pg_stream_resolve_any(api, handle, &stream);
   if (status == ACL_SUCCESS) {

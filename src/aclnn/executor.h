@@ -24,8 +24,15 @@ enum { PG_WORKSPACE = -1 }; /* as an operand: the memory that phase 2 brings */
 aclnnStatus pg_plan_create(const char *api, struct pg_plan **out);
 void pg_plan_destroy(struct pg_plan *plan); /* of one that was not published; NULL is fine */
 
-/* Adds a tensor (keeping a reference) under the name messages call it; returns its operand. */
-int pg_plan_operand(struct pg_plan *plan, const char *name, struct pg_tensor *tensor);
+struct pg_plan_operand {
+  const char *name; /* what messages call it */
+  struct pg_tensor *tensor;
+  int64_t begin, end; /* bytes its view spans, counted from its data address */
+  bool written;       /* must then not overlap the operands that are read */
+};
+
+/* Adds a tensor, keeping a reference; returns its operand. */
+int pg_plan_operand(struct pg_plan *plan, const struct pg_plan_operand *operand);
 
 /* Reserves bytes of workspace; *offset is their place in it, a multiple of 64.  161002 and a
  * sentence when the sum overflows. */
@@ -38,6 +45,9 @@ struct pg_plan_kernel {
   int64_t bytes; /* memory read and written, for choosing the number of threads */
   const void *args;
   size_t args_bytes;
+  /* as in struct pg_kernel_step */
+  aclError (*judge)(const union pg_kernel_args *args, const struct pg_index_report *report,
+                    struct pg_failure *why);
 };
 
 /* Adds a step.  Addresses in args are left open and bound afterwards. */

@@ -2,6 +2,7 @@
 #include "aclnn/tensor.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,23 @@ aclnnStatus pg_tensor_get(const char *api, const char *name, const aclTensor *ha
   if (*out != NULL) return ACLNN_SUCCESS;
   return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "%s is %s, a live aclTensor is required", name,
                  pg_handle_what(handle));
+}
+
+const char *pg_shape_text(int rank, const int64_t *dims, char text[PG_SHAPE_TEXT]) {
+  size_t used = 0;
+  text[used++] = '[';
+  for (int i = 0; i < rank && used < PG_SHAPE_TEXT - 24; i++)
+    used += (size_t)snprintf(text + used, PG_SHAPE_TEXT - used, i == 0 ? "%lld" : ",%lld",
+                             (long long)dims[i]);
+  text[used++] = ']';
+  text[used] = '\0';
+  return text;
+}
+
+bool pg_tensor_is_empty(const struct pg_tensor *tensor) {
+  for (int i = 0; i < tensor->rank; i++)
+    if (tensor->dims[i] == 0) return true;
+  return false;
 }
 
 /* Row-major.  An axis of length 0 makes the strides outside it 0; the wrap of absurd shapes is

@@ -25,4 +25,11 @@ struct pg_tensor {
 aclnnStatus pg_tensor_get(const char *api, const char *name, const aclTensor *handle,
                           struct pg_tensor **out);
 
+/* "[1,16,5,5]" */
+enum { PG_SHAPE_TEXT = 128 };
+const char *pg_shape_text(int rank, const int64_t *dims, char text[PG_SHAPE_TEXT]);
+
+/* Does any axis have length 0?  (A tensor without axes is one value, not empty.) */
+bool pg_tensor_is_empty(const struct pg_tensor *tensor);
+
 #endif

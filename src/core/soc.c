@@ -9,12 +9,23 @@
 
 #include "core/status.h"
 
-static const struct pg_soc portable = {NULL, 2201};
+static const struct pg_soc portable = {.npu_arch = 2201,
+                                       .max_half = true,
+                                       .max_int64 = true,
+                                       .max_dilation = true,
+                                       .max_nhwc = true,
+                                       .adaptive_max3d_int64 = true};
 static const struct pg_soc products[] = {
-    {"Ascend910B", 2201},
-    {"Ascend910_93", 2201},
-    {"Ascend950", 3510},
-    {"Ascend910_95", 3510}, /* an older name of Ascend950 */
+    {.prefix = "Ascend910B", .npu_arch = 2201},
+    {.prefix = "Ascend910_93", .npu_arch = 2201},
+#define ASCEND950(name)                                                                          \
+  {                                                                                              \
+    .prefix = name, .npu_arch = 3510, .max_half = true, .max_int64 = true, .max_dilation = true, \
+    .max_nhwc = true, .adaptive_max3d_int64 = true, .large_planes = true, .empty_batch = true    \
+  }
+    ASCEND950("Ascend950"),
+    ASCEND950("Ascend910_95"), /* an older name of the same */
+#undef ASCEND950
 };
 static const char default_name[] = "Ascend910B1";
 

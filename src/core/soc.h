@@ -4,11 +4,18 @@
 #ifndef PG_SOC_H_
 #define PG_SOC_H_
 
+#include <stdbool.h>
+
 #include "acl/acl_base.h"
 
 struct pg_soc {
   const char *prefix; /* names that start so belong to the row; NULL: the portable profile */
   int npu_arch;       /* ACL_DEV_ATTR_NPU_ARCH */
+  /* MaxPool2dWithIndicesBackward: half types, INT64 indices, dilation above 1, NHWC */
+  bool max_half, max_int64, max_dilation, max_nhwc;
+  bool adaptive_max3d_int64; /* AdaptiveMaxPool3dBackward: INT64 indices */
+  bool large_planes;         /* adaptive max: more than 2^31 - 1 cells with INT64 indices */
+  bool empty_batch;          /* AdaptiveAvgPool3dBackward: first axis may be 0 */
 };
 
 /* Reads POOLGRAD_SOC again.  ACL_ERROR_INVALID_PARAM with a sentence for an unknown name. */

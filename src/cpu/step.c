@@ -58,7 +58,7 @@ void pg_fill_run(const struct pg_fill *fill) {
                                      .value = fill->value,
                                      .element = fill->element};
   const int64_t blocks = (int64_t)fill->count / block, rest = (int64_t)fill->count % block;
-  pg_kernel_fn *fn = pg_kernel_find(PG_KERNEL_FILL);
+  pg_kernel_fn *fn = pg_kernel_find(PG_KERNEL_FILL, ACL_DT_UNDEFINED);
   pg_workers_run(fn, &whole, blocks, threads_for(bytes));
   if (rest > 0) {
     struct pg_fill_args tail = whole;
@@ -133,13 +133,26 @@ static aclError wait_value(const struct pg_value *v, const atomic_bool *dropped,
   return why->code;
 }
 
+static aclError run_kernel(const struct pg_step *step, struct pg_failure *why) {
+  const struct pg_kernel_step *k = &step->u.kernel;
+  pg_kernel_fn *fn = pg_kernel_find(k->id, k->dtype);
+  const int threads = threads_for(step->bytes);
+  if (k->judge == NULL) {
+    pg_workers_run(fn, &k->args, k->items, threads);
+    return ACL_SUCCESS;
+  }
+  union pg_kernel_args args = k->args;
+  struct pg_index_report report = {.count = 0, .position = INT64_MAX};
+  args.scatter.report = &report;
+  pg_workers_run(fn, &args, k->items, threads);
+  return report.count == 0 ? ACL_SUCCESS : k->judge(&args, &report, why);
+}
+
 aclError pg_step_run(const struct pg_step *step, const atomic_bool *dropped,
                      struct pg_failure *why) {
   switch (step->kind) {
     case PG_STEP_KERNEL:
-      pg_workers_run(pg_kernel_find(step->u.kernel.id), &step->u.kernel.args, step->u.kernel.items,
-                     threads_for(step->bytes));
-      return ACL_SUCCESS;
+      return run_kernel(step, why);
     case PG_STEP_COPY:
       pg_copy_run(&step->u.copy);
       return ACL_SUCCESS;

@@ -3,14 +3,20 @@
  *
  * A kernel is a function over a range of items.  Items are independent: any split of
  * [0, items) over any number of threads gives the same bits.  Arguments are plain data, copied
- * into the stream; pointers in them are final addresses.  Kernels cannot fail. */
+ * into the stream; pointers in them are final addresses.  Kernels cannot fail.
+ *
+ * Gradients are FLOAT, FLOAT16 or BF16 (spread: DOUBLE as well) and summed in fp32 (fp64), from
+ * +0, in the order stated, then rounded once to nearest even.  Indices are INT32 or INT64. */
 #ifndef PG_KERNELS_H_
 #define PG_KERNELS_H_
 
-#include <stdint.h>
+#include "kernels/window.h"
 
 enum pg_kernel {
-  PG_KERNEL_FILL, /* pg_fill_args */
+  PG_KERNEL_FILL,      /* pg_fill_args */
+  PG_KERNEL_SCATTER,   /* pg_scatter_args */
+  PG_KERNEL_RESCATTER, /* pg_scatter_args */
+  PG_KERNEL_SPREAD,    /* pg_spread_args */
   PG_KERNEL_COUNT
 };
 
@@ -23,8 +29,69 @@ struct pg_fill_args {
   int32_t element;
 };
 
+/* Axes of a view, outermost first.  Two-dimensional pooling has a depth of 1, unbatched N = 1. */
+enum { PG_N, PG_C, PG_D, PG_H, PG_W, PG_AXES };
+
+/* Where a gradient or an index lies: address + sum of position * stride, in elements. */
+struct pg_strides {
+  int64_t of[PG_AXES];
+};
+
+/* The pooling itself: planes (n, c), and windows along depth, height, width. */
+struct pg_pooling {
+  int64_t n, c;
+  struct pg_axis d, h, w;
+};
+
+/* Indices that point outside their plane, in one run of a kernel. */
+struct pg_index_report {
+  int64_t count;
+  int64_t position, value; /* the first one: its flat place among all outputs, what it says */
+};
+
+/* grad_in[n, c, i] = sum of grad_out[n, c, o] over the outputs o with index[n, c, o] == i, in
+ * ascending order of o; i is the flat position in the plane.  Every cell of grad_in is written
+ * once, cells without an output as 0.  An index outside the plane contributes nothing and is
+ * noted in *report (unless NULL).
+ *
+ * An item is a tile: `tile` consecutive flat positions of one plane; a plane has `tiles` of them.
+ * With tiles > 1 a tile only looks at the outputs whose windows touch it.  An index inside its
+ * plane but outside its window then sets stray[plane], and RESCATTER, the next step with the same
+ * arguments, writes the planes with strays again, looking at every output. */
+struct pg_scatter_args {
+  const void *grad_out, *index;
+  void *grad_in;
+  int32_t *stray; /* NULL when tiles is 1; zero before SCATTER */
+  struct pg_index_report *report;
+  struct pg_strides out_strides, index_strides, in_strides;
+  struct pg_pooling pool;
+  int64_t tile, tiles;
+  const char *op;      /* for the report */
+  int32_t index_bytes; /* 4 or 8 */
+};
+
+/* grad_in[n, c, d, h, w] = sum over od (sum over oh (sum over ow (grad_out / divisor))) of the
+ * outputs whose windows hold the cell, each sum ascending.  The divisor is `divisor` if it is not
+ * 0, else the number of cells the window covers, padding counted or not.
+ *
+ * An item is a tile: rows h_tile high and w_tile wide of one depth slice of one plane. */
+struct pg_spread_args {
+  const void *grad_out;
+  void *grad_in;
+  struct pg_strides out_strides, in_strides;
+  struct pg_pooling pool;
+  int64_t divisor;
+  bool count_include_pad;
+  int64_t h_tile, w_tile, h_tiles, w_tiles;
+};
+
+/* What tiles may hold: SCATTER's tile, and SPREAD's h_tile * w_tile. */
+enum { PG_SCATTER_TILE = 8192, PG_SPREAD_TILE = 2048 };
+
 union pg_kernel_args {
   struct pg_fill_args fill;
+  struct pg_scatter_args scatter;
+  struct pg_spread_args spread;
 };
 
 typedef void pg_kernel_fn(const void *args, int64_t begin, int64_t end);

@@ -77,6 +77,10 @@ struct pg_kernel_step {
   enum pg_kernel id;
   aclDataType dtype;
   int64_t items;
+  /* With PG_KERNEL_SCATTER: the backend lends the kernel an empty report and calls judge with what
+   * was noted in it, if anything.  A code makes the queue fail.  NULL: no report. */
+  aclError (*judge)(const union pg_kernel_args *args, const struct pg_index_report *report,
+                    struct pg_failure *why);
   union pg_kernel_args args;
 };
 

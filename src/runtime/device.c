@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/index_policy.h"
 #include "core/log.h"
 #include "core/soc.h"
 #include "poolgrad.h"
@@ -99,6 +100,7 @@ static aclError read_devices(const char *api) {
 aclError pg_configure(const char *api) {
   pg_log_configure();
   PG_TRY(pg_soc_configure(api));
+  PG_TRY(pg_index_policy_configure(api));
   for (const struct pg_backend *const *b = pg_backends; *b != NULL; b++)
     PG_TRY((*b)->configure(api));
   return read_devices(api);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Windows along one axis: which inputs an output covers, and which outputs cover an input.
+ *
+ *   sliding    start = o * stride - pad, end = start + (kernel - 1) * dilation + 1
+ *   adaptive   start = floor(o * in / out), end = ceil((o + 1) * in / out)
+ *
+ * Ranges are half open.  A sliding window may hang over either edge; pg_window_clip cuts it to the
+ * axis.  With dilation the range has gaps that belong to no window.  All products of these
+ * functions were checked for overflow when the axis was made. */
+#ifndef PG_WINDOW_H_
+#define PG_WINDOW_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pg_axis {
+  int64_t in, out;
+  int64_t kernel, stride, pad, dilation; /* kernel 0: adaptive */
+};
+
+struct pg_range {
+  int64_t begin, end;
+};
+
+/* An axis of length 1 that windows do not move along: the depth of 2-D pooling. */
+static inline struct pg_axis pg_axis_unit(void) {
+  return (struct pg_axis){.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
+}
+
+static inline int64_t pg_floor_div(int64_t a, int64_t b) { /* b > 0 */
+  return a / b - (a % b < 0);
+}
+
+static inline int64_t pg_ceil_div(int64_t a, int64_t b) { /* b > 0 */
+  return a / b + (a % b > 0);
+}
+
+/* The inputs that output o covers, not clipped. */
+static inline struct pg_range pg_window(const struct pg_axis *axis, int64_t o) {
+  if (axis->kernel == 0)
+    return (struct pg_range){o * axis->in / axis->out, pg_ceil_div((o + 1) * axis->in, axis->out)};
+  const int64_t start = o * axis->stride - axis->pad;
+  return (struct pg_range){start, start + (axis->kernel - 1) * axis->dilation + 1};
+}
+
+static inline struct pg_range pg_window_clip(const struct pg_axis *axis, struct pg_range r) {
+  return (struct pg_range){r.begin < 0 ? 0 : r.begin, r.end > axis->in ? axis->in : r.end};
+}
+
+/* The outputs whose windows touch the inputs [begin, end); begin < end.  May be empty. */
+static inline struct pg_range pg_touching(const struct pg_axis *axis, int64_t begin, int64_t end) {
+  struct pg_range r;
+  if (axis->kernel == 0) {
+    r.begin = begin * axis->out / axis->in;
+    r.end = pg_ceil_div(end * axis->out, axis->in);
+    return r;
+  }
+  const int64_t reach = (axis->kernel - 1) * axis->dilation;
+  r.begin = pg_ceil_div(begin + axis->pad - reach, axis->stride);
+  r.end = pg_floor_div(end - 1 + axis->pad, axis->stride) + 1;
+  if (r.begin < 0) r.begin = 0;
+  if (r.end > axis->out) r.end = axis->out;
+  if (r.end < r.begin) r.end = r.begin;
+  return r;
+}
+
+#endif

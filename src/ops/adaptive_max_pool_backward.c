@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* aclnnAdaptiveMaxPool2dBackward and aclnnAdaptiveMaxPool3dBackward.
+ *
+ *     gradInput[n, c, i] = sum of gradOutput[n, c, o] over the outputs o with indices[n, c, o] == i
+ *
+ * i is the flat position in the plane (n, c): h * W + w, or (d * H + h) * W + w.  Windows may
+ * overlap, so one cell can receive many gradients; they are added in ascending order of o, in
+ * fp32, and rounded once.  A plane, or a tile of a large one, belongs to one thread. */
+#include "aclnn/opdev/op_errno.h"
+#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
+#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
+#include "ops/pool_check.h"
+#include "ops/pool_plan.h"
+
+enum { GRAD_OUT, SELF, INDICES, GRAD_IN, TENSORS };
+
+struct args {
+  const char *api;
+  int spatial; /* 2 or 3 */
+  struct pg_view view[TENSORS];
+};
+
+static aclnnStatus check_types(const struct args *a) {
+  const struct pg_view *v = a->view;
+  PG_TRY(pg_check_same_dtype(a->api, &v[GRAD_OUT], &v[SELF]));
+  PG_TRY(pg_check_same_dtype(a->api, &v[GRAD_IN], &v[SELF]));
+  PG_TRY(pg_check_dtype(a->api, &v[SELF], PG_FLOATS));
+  return pg_check_dtype(a->api, &v[INDICES], PG_INDEXES);
+}
+
+static aclnnStatus check_shapes(const struct args *a) {
+  const struct pg_view *v = a->view;
+  PG_TRY(pg_check_same_rank(a->api, &v[GRAD_OUT], &v[SELF]));
+  PG_TRY(pg_check_same_rank(a->api, &v[INDICES], &v[SELF]));
+  PG_TRY(pg_check_same_rank(a->api, &v[GRAD_IN], &v[SELF]));
+  PG_TRY(pg_check_same_shape(a->api, &v[INDICES], &v[GRAD_OUT]));
+  PG_TRY(pg_check_same_shape(a->api, &v[GRAD_IN], &v[SELF]));
+  for (int i = 0; i < TENSORS; i++)
+    if (i != SELF) PG_TRY(pg_check_same_format(a->api, &v[i], &v[SELF]));
+  PG_TRY(pg_check_positional_format(a->api, &v[SELF]));
+  return pg_check_rank(a->api, &v[SELF], a->spatial + 1, a->spatial + 2);
+}
+
+/* The plane's cells must be countable by the indices. */
+static aclnnStatus check_plane(const struct args *a) {
+  const int64_t *dims = a->view[SELF].dims;
+  const bool wide = a->view[INDICES].tensor->dtype == ACL_INT64;
+  int64_t cells;
+  const bool fits = pg_mul(dims[PG_D], dims[PG_H], &cells) && pg_mul(cells, dims[PG_W], &cells);
+  const bool large_allowed = pg_soc()->large_planes && wide;
+  PG_CHECK_AS(a->api, fits && (cells <= INT32_MAX || large_allowed), ACLNN_ERR_PARAM_INVALID,
+              "self is %s, a plane may have at most %d cells%s", pg_view_shape(&a->view[SELF]),
+              INT32_MAX, pg_soc()->large_planes ? " with INT32 indices" : "");
+  return ACLNN_SUCCESS;
+}
+
+static aclnnStatus check_product(const struct args *a) {
+  const bool wide = a->view[INDICES].tensor->dtype == ACL_INT64;
+  PG_CHECK_AS(a->api, a->spatial == 2 || !wide || pg_soc()->adaptive_max3d_int64,
+              ACLNN_ERR_PARAM_INVALID, "indices is DT_INT64, %s takes DT_INT32 only",
+              aclrtGetSocName());
+  return ACLNN_SUCCESS;
+}
+
+/* Every way the caller can be wrong, in the order of the documents. */
+static aclnnStatus check(struct args *a, struct pg_pooling *pool) {
+  struct pg_view *v = a->view;
+  PG_TRY(check_types(a));
+  PG_TRY(check_shapes(a));
+  for (int i = 0; i < TENSORS; i++) pg_view_lay_out(&v[i], a->spatial, false);
+  for (int i = 0; i < TENSORS; i++) PG_TRY(pg_view_check(a->api, &v[i], i == GRAD_IN));
+  PG_TRY(check_plane(a));
+  PG_TRY(check_product(a));
+  PG_TRY(pg_check_same_planes(a->api, &v[GRAD_OUT], &v[SELF]));
+  return pg_adaptive_pooling(a->api, &v[SELF], &v[GRAD_OUT], pool);
+}
+
+static aclnnStatus prepare(const char *api, int spatial, const aclTensor *const handles[TENSORS],
+                           uint64_t *workspace_size, aclOpExecutor **executor) {
+  struct pg_pooling pool;
+  struct args a = {
+      .api = api,
+      .spatial = spatial,
+      .view = {
+          {.name = "gradOutput"}, {.name = "self"}, {.name = "indices"}, {.name = "gradInput"}}};
+  PG_TRY(pg_check_results(api, workspace_size, executor));
+  PG_TRY(pg_views_acquire(api, a.view, handles, TENSORS));
+  aclnnStatus status = check(&a, &pool);
+  if (status == ACLNN_SUCCESS) {
+    const struct pg_max_call call = {
+        .op = spatial == 2 ? "aclnnAdaptiveMaxPool2dBackward" : "aclnnAdaptiveMaxPool3dBackward",
+        .grad_out = &a.view[GRAD_OUT],
+        .index = &a.view[INDICES],
+        .grad_in = &a.view[GRAD_IN],
+        .pool = pool};
+    status = pg_plan_max_backward(api, &call, workspace_size, executor);
+  }
+  pg_views_release(a.view, TENSORS);
+  return status;
+}
+
+aclnnStatus aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(
+    const aclTensor *gradOutput, const aclTensor *self, const aclTensor *indices,
+    aclTensor *gradInput, uint64_t *workspaceSize, aclOpExecutor **executor) {
+  const aclTensor *const handles[] = {gradOutput, self, indices, gradInput};
+  return prepare(__func__, 2, handles, workspaceSize, executor);
+}
+
+aclnnStatus aclnnAdaptiveMaxPool2dBackward(void *workspace, uint64_t workspaceSize,
+                                           aclOpExecutor *executor, aclrtStream stream) {
+  return pg_execute(__func__, workspace, workspaceSize, executor, stream);
+}
+
+aclnnStatus aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize(
+    const aclTensor *gradOutput, const aclTensor *self, const aclTensor *indices,
+    aclTensor *gradInput, uint64_t *workspaceSize, aclOpExecutor **executor) {
+  const aclTensor *const handles[] = {gradOutput, self, indices, gradInput};
+  return prepare(__func__, 3, handles, workspaceSize, executor);
+}
+
+aclnnStatus aclnnAdaptiveMaxPool3dBackward(void *workspace, uint64_t workspaceSize,
+                                           aclOpExecutor *executor, aclrtStream stream) {
+  return pg_execute(__func__, workspace, workspaceSize, executor, stream);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/index_report.h"
+
+#include <stdio.h>
+
+#include "core/index_policy.h"
+
+/* "n=0 c=3 oh=1 ow=2", with od where there is a depth. */
+static void place(const struct pg_pooling *p, int64_t position, char text[160]) {
+  const int64_t ow = position % p->w.out, row = position / p->w.out;
+  const int64_t oh = row % p->h.out, slice = row / p->h.out;
+  const int64_t od = slice % p->d.out, plane = slice / p->d.out;
+  const long long n = plane / p->c, c = plane % p->c;
+  if (p->d.in * p->d.out > 1)
+    snprintf(text, 160, "n=%lld c=%lld od=%lld oh=%lld ow=%lld", n, c, (long long)od, (long long)oh,
+             (long long)ow);
+  else
+    snprintf(text, 160, "n=%lld c=%lld oh=%lld ow=%lld", n, c, (long long)oh, (long long)ow);
+}
+
+aclError pg_index_judge(const union pg_kernel_args *args, const struct pg_index_report *report,
+                        struct pg_failure *why) {
+  const struct pg_pooling *p = &args->scatter.pool;
+  const enum pg_index_policy policy = pg_index_policy();
+  char where[160];
+  if (policy == PG_INDEX_OFF) return ACL_SUCCESS;
+  place(p, report->position, where);
+  pg_failure_set(why, ACL_ERROR_RT_AICORE_EXCEPTION,
+                 "%s: %lld of %lld indices lie outside their plane of %lld cells and were dropped, "
+                 "the first at %s is %lld; POOLGRAD_INDEX_CHECK=%s",
+                 args->scatter.op, (long long)report->count,
+                 (long long)(p->n * p->c * p->d.out * p->h.out * p->w.out),
+                 (long long)(p->d.in * p->h.in * p->w.in), where, (long long)report->value,
+                 policy == PG_INDEX_ERROR ? "warn goes on with a warning"
+                                          : "error makes this an error, off silences it");
+  if (policy == PG_INDEX_ERROR) return why->code;
+  fprintf(stderr, "poolgrad: %s\n", why->text);
+  why->code = ACL_SUCCESS;
+  return ACL_SUCCESS;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/pool_plan.h"
+
+#include <stddef.h>
+
+#include "aclnn/opdev/op_errno.h"
+#include "ops/index_report.h"
+
+static int64_t cell_count(const struct pg_view *view) {
+  int64_t count = 1;
+  for (int i = 0; i < PG_AXES; i++) count *= view->dims[i];
+  return count;
+}
+
+static int64_t byte_count(const struct pg_view *view) {
+  return cell_count(view) * (int64_t)aclDataTypeSize(view->tensor->dtype);
+}
+
+static bool is_empty(const struct pg_view *view) { return cell_count(view) == 0; }
+
+/* Binds the pointer at args_offset of the latest step to where the view begins. */
+static void bind(struct pg_plan *plan, size_t args_offset, int operand,
+                 const struct pg_view *view) {
+  pg_plan_bind(plan, args_offset, operand, view->begin);
+}
+
+static int64_t blocks(int64_t length, int64_t block) { return (length + block - 1) / block; }
+
+/* One tile is w_tile cells wide and as many rows high as fit. */
+static void set_spread_tiles(struct pg_spread_args *args) {
+  const int64_t width = args->pool.w.in, height = args->pool.h.in;
+  args->w_tile = width < PG_SPREAD_TILE ? width : PG_SPREAD_TILE;
+  args->h_tile = PG_SPREAD_TILE / args->w_tile < height ? PG_SPREAD_TILE / args->w_tile : height;
+  args->w_tiles = blocks(width, args->w_tile);
+  args->h_tiles = blocks(height, args->h_tile);
+}
+
+/* An empty gradOutput has no windows to spread, which leaves zeros; its address stays unread. */
+static void plan_spread(struct pg_plan *plan, const struct pg_avg_call *call) {
+  struct pg_spread_args args = {.in_strides = call->grad_in->strides,
+                                .out_strides = call->grad_out->strides,
+                                .pool = call->pool,
+                                .divisor = call->divisor,
+                                .count_include_pad = call->count_include_pad};
+  set_spread_tiles(&args);
+  const struct pg_plan_kernel kernel = {
+      .id = PG_KERNEL_SPREAD,
+      .dtype = call->grad_in->tensor->dtype,
+      .items = args.pool.n * args.pool.c * args.pool.d.in * args.h_tiles * args.w_tiles,
+      .bytes = byte_count(call->grad_in) + byte_count(call->grad_out),
+      .args = &args,
+      .args_bytes = sizeof args};
+  pg_plan_add(plan, &kernel);
+  if (!is_empty(call->grad_out))
+    bind(plan, offsetof(struct pg_spread_args, grad_out),
+         pg_view_operand(plan, call->grad_out, false), call->grad_out);
+  bind(plan, offsetof(struct pg_spread_args, grad_in), pg_view_operand(plan, call->grad_in, true),
+       call->grad_in);
+}
+
+struct max_operands {
+  int grad_out, index, grad_in;
+};
+
+static void bind_scatter(struct pg_plan *plan, const struct pg_max_call *call,
+                         const struct max_operands *o, bool stray) {
+  bind(plan, offsetof(struct pg_scatter_args, grad_out), o->grad_out, call->grad_out);
+  bind(plan, offsetof(struct pg_scatter_args, index), o->index, call->index);
+  bind(plan, offsetof(struct pg_scatter_args, grad_in), o->grad_in, call->grad_in);
+  if (stray) pg_plan_bind(plan, offsetof(struct pg_scatter_args, stray), PG_WORKSPACE, 0);
+}
+
+/* The planes' stray flags start as 0. */
+static void plan_clear(struct pg_plan *plan, int64_t planes) {
+  const struct pg_fill_args args = {.stride = planes, .width = planes, .element = sizeof(int32_t)};
+  const struct pg_plan_kernel kernel = {.id = PG_KERNEL_FILL,
+                                        .dtype = ACL_DT_UNDEFINED,
+                                        .items = 1,
+                                        .bytes = planes * (int64_t)sizeof(int32_t),
+                                        .args = &args,
+                                        .args_bytes = sizeof args};
+  pg_plan_add(plan, &kernel);
+  pg_plan_bind(plan, offsetof(struct pg_fill_args, dst), PG_WORKSPACE, 0);
+}
+
+/* Small planes are one tile and one step.  Large ones are cut, their tiles look at near outputs
+ * only, and a last step mends the planes in which an index lay far from its window. */
+static aclnnStatus plan_scatter(const char *api, struct pg_plan *plan,
+                                const struct pg_max_call *call) {
+  const struct pg_pooling *p = &call->pool;
+  const int64_t plane = p->d.in * p->h.in * p->w.in, planes = p->n * p->c;
+  struct pg_scatter_args args = {
+      .out_strides = call->grad_out->strides,
+      .index_strides = call->index->strides,
+      .in_strides = call->grad_in->strides,
+      .pool = *p,
+      .tile = plane < PG_SCATTER_TILE ? plane : PG_SCATTER_TILE,
+      .tiles = blocks(plane, PG_SCATTER_TILE),
+      .op = call->op,
+      .index_bytes = (int32_t)aclDataTypeSize(call->index->tensor->dtype)};
+  struct pg_plan_kernel kernel = {
+      .id = PG_KERNEL_SCATTER,
+      .dtype = call->grad_in->tensor->dtype,
+      .items = planes * args.tiles,
+      .bytes = byte_count(call->grad_in) + byte_count(call->grad_out) + byte_count(call->index),
+      .args = &args,
+      .args_bytes = sizeof args,
+      .judge = pg_index_judge};
+  const bool cut = args.tiles > 1;
+  const struct max_operands o = {pg_view_operand(plan, call->grad_out, false),
+                                 pg_view_operand(plan, call->index, false),
+                                 pg_view_operand(plan, call->grad_in, true)};
+  if (cut) {
+    int64_t at;
+    PG_TRY(pg_plan_reserve(api, plan, planes * (int64_t)sizeof(int32_t), &at));
+    plan_clear(plan, planes);
+  }
+  pg_plan_add(plan, &kernel);
+  bind_scatter(plan, call, &o, cut);
+  if (cut) {
+    kernel.id = PG_KERNEL_RESCATTER;
+    kernel.judge = NULL;
+    pg_plan_add(plan, &kernel);
+    bind_scatter(plan, call, &o, true);
+  }
+  return ACLNN_SUCCESS;
+}
+
+static aclnnStatus publish(const char *api, struct pg_plan *plan, aclnnStatus status,
+                           uint64_t *workspace_size, aclOpExecutor **executor) {
+  if (status == ACLNN_SUCCESS) status = pg_plan_publish(api, plan, workspace_size, executor);
+  if (status != ACLNN_SUCCESS) pg_plan_destroy(plan);
+  return status;
+}
+
+aclnnStatus pg_plan_max_backward(const char *api, const struct pg_max_call *call,
+                                 uint64_t *workspace_size, aclOpExecutor **executor) {
+  struct pg_plan *plan;
+  aclnnStatus status = ACLNN_SUCCESS;
+  PG_TRY(pg_plan_create(api, &plan));
+  if (!is_empty(call->grad_in) && is_empty(call->grad_out)) {
+    const struct pg_avg_call zeros = {
+        .grad_out = call->grad_out, .grad_in = call->grad_in, .pool = call->pool};
+    plan_spread(plan, &zeros);
+  } else if (!is_empty(call->grad_in)) {
+    status = plan_scatter(api, plan, call);
+  }
+  return publish(api, plan, status, workspace_size, executor);
+}
+
+aclnnStatus pg_plan_avg_backward(const char *api, const struct pg_avg_call *call,
+                                 uint64_t *workspace_size, aclOpExecutor **executor) {
+  struct pg_plan *plan;
+  PG_TRY(pg_plan_create(api, &plan));
+  if (!is_empty(call->grad_in)) plan_spread(plan, call);
+  return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a checked pooling call to a plan: which kernels run on what. */
+#ifndef PG_POOL_PLAN_H_
+#define PG_POOL_PLAN_H_
+
+#include "ops/view.h"
+
+struct pg_max_call {
+  const char *op; /* for reports of bad indices */
+  const struct pg_view *grad_out, *index, *grad_in;
+  struct pg_pooling pool;
+};
+
+struct pg_avg_call {
+  const struct pg_view *grad_out, *grad_in;
+  struct pg_pooling pool;
+  int64_t divisor; /* 0: counted */
+  bool count_include_pad;
+};
+
+/* Each makes the executor of a call that passed its checks, and writes phase 1's results.  An
+ * empty gradInput needs no step; with an empty gradOutput it becomes zeros. */
+aclnnStatus pg_plan_max_backward(const char *api, const struct pg_max_call *call,
+                                 uint64_t *workspace_size, aclOpExecutor **executor);
+aclnnStatus pg_plan_avg_backward(const char *api, const struct pg_avg_call *call,
+                                 uint64_t *workspace_size, aclOpExecutor **executor);
+
+#endif
