@@ -397,7 +397,8 @@ ACL_FUNC_VISIBILITY aclError aclrtUseStreamResInCurrentThread(aclrtStream stream
 ACL_FUNC_VISIBILITY aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value);
 
-/* How overflow shows. Stored and reported back; the operators keep Inf and NaN in either mode. */
+/* How overflow shows. Stored and reported back; the operators keep Inf and NaN in either mode.
+ * 107000: an unknown mode. */
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
 
@@ -980,7 +981,8 @@ ACL_FUNC_VISIBILITY aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsag
 
 /* Words of 64 bits as flags between streams: Write stores value when the stream gets there, Wait
  * holds the stream until the comparison is true. The memory must live until the stream has passed.
- * devAddr is a multiple of 8. Write's flag must be 0; Wait's is one of the four above. */
+ * devAddr is a multiple of 8 (107008 ADDR_UNALIGNED). Write's flag must be 0; Wait's is one of the
+ * four above. */
 ACL_FUNC_VISIBILITY aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag,
                                              aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag,

@@ -65,22 +65,22 @@ struct pg_mark {
   _Atomic int64_t time_ns; /* 0: not reached */
 };
 
-/* Executor threads that exist, so that shutting down can wait for the detached ones. */
-static pthread_mutex_t alive_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t alive_none = PTHREAD_COND_INITIALIZER;
-static int alive;
+/* Executor threads of dropped queues, which nobody joins: shutting down waits for them. */
+static pthread_mutex_t detached_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the count */
+static pthread_cond_t detached_none = PTHREAD_COND_INITIALIZER;
+static int detached;
 
-static void count_alive(int change) {
-  pthread_mutex_lock(&alive_lock);
-  alive += change;
-  if (alive == 0) pthread_cond_broadcast(&alive_none);
-  pthread_mutex_unlock(&alive_lock);
+static void count_detached(int change) {
+  pthread_mutex_lock(&detached_lock);
+  detached += change;
+  if (detached == 0) pthread_cond_broadcast(&detached_none);
+  pthread_mutex_unlock(&detached_lock);
 }
 
 void pg_queues_wait_gone(void) {
-  pthread_mutex_lock(&alive_lock);
-  while (alive > 0) pthread_cond_wait(&alive_none, &alive_lock);
-  pthread_mutex_unlock(&alive_lock);
+  pthread_mutex_lock(&detached_lock);
+  while (detached > 0) pthread_cond_wait(&detached_none, &detached_lock);
+  pthread_mutex_unlock(&detached_lock);
 }
 
 static void retain(struct pg_queue *queue) { atomic_fetch_add(&queue->refs, 1); }
@@ -238,8 +238,9 @@ static void *execute(void *argument) {
     queue->executor = AWAKE;
   }
   pthread_mutex_unlock(&queue->lock);
+  const bool dropped = atomic_load(&queue->dropped);
   pg_queue_release(queue);
-  count_alive(-1);
+  if (dropped) count_detached(-1);
   return NULL;
 }
 
@@ -251,9 +252,7 @@ aclError pg_queue_create(const struct pg_queue_options *options, struct pg_queue
   pthread_mutex_init(&queue->lock, NULL);
   pg_cond_init(&queue->wake);
   pg_cond_init(&queue->progress);
-  count_alive(1);
   if (!pg_thread_create(&queue->thread, execute, queue)) {
-    count_alive(-1);
     atomic_store(&queue->refs, 1);
     pg_queue_release(queue);
     return ACL_ERROR_RT_NO_STREAM_RESOURCE;
@@ -358,7 +357,6 @@ bool pg_queue_on_own_step(struct pg_queue *queue) {
 
 /* Makes the running step stop waiting for whatever it waits for. */
 static void interrupt(struct pg_queue *queue) {
-  atomic_store(&queue->dropped, true);
   pthread_mutex_lock(&queue->lock);
   struct pg_queue *other = queue->blocked_on;
   if (other != NULL) retain(other); /* alive: the running step holds its mark */
@@ -373,6 +371,10 @@ static void interrupt(struct pg_queue *queue) {
 }
 
 void pg_queue_close(struct pg_queue *queue, bool drop) {
+  if (drop) {
+    count_detached(1); /* before the executor can see that it should end */
+    atomic_store(&queue->dropped, true);
+  }
   pthread_mutex_lock(&queue->lock);
   queue->closing = true;
   if (!drop) (void)reach(queue, queue->pushed, PG_FOREVER);

@@ -23,7 +23,7 @@ bool pg_mark_done(struct pg_mark *mark);
 aclError pg_mark_sync(struct pg_mark *mark, int64_t timeout_ns);
 int64_t pg_mark_time_ns(struct pg_mark *mark);
 
-/* Returns when no executor thread is left, those of dropped queues included. */
+/* Returns when the executor threads of dropped queues have ended. */
 void pg_queues_wait_gone(void);
 
 #endif

@@ -234,9 +234,13 @@ aclError aclrtProcessReport(int32_t timeout) {
   return ACL_SUCCESS;
 }
 
+_Thread_local int pg_inside_work;
+
 static aclError call_user(const struct pg_call *self, struct pg_failure *why) {
   (void)why;
+  pg_inside_work++;
   self->user(self->arg);
+  pg_inside_work--;
   return ACL_SUCCESS;
 }
 

@@ -91,7 +91,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
   pg_release(&found->object);
   PG_CHECK(!primary, ACL_ERROR_RT_CONTEXT_NULL,
            "context is the default context of device %d, which aclrtResetDevice ends", device);
-  PG_CHECK(!pg_stream_inside_any(), ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+  PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
            "called from work of a stream, it would wait for its own end");
   PG_CHECK(pg_context_close(context), ACL_ERROR_RT_CONTEXT_NULL,
            "context is %s, a live context is required", pg_handle_what(context));

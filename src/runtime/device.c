@@ -163,7 +163,7 @@ static aclError reset(const char *api, int32_t id, bool force) {
   struct pg_device device;
   void *primary = NULL;
   PG_TRY(pg_device_find(api, id, &device));
-  PG_CHECK_AS(api, !pg_stream_inside_any(), ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+  PG_CHECK_AS(api, pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
               "called from work of a stream, it would wait for its own end");
   pthread_mutex_lock(&devices.lock);
   const int users = devices.users[id];
@@ -215,7 +215,7 @@ aclError aclrtGetDevice(int32_t *deviceId) {
 }
 
 /* Every stream of the device in turn, within one deadline; the first failure is reported. */
-static aclError synchronize(const char *api, int64_t timeout_ns) {
+aclError pg_device_synchronize(const char *api, int64_t timeout_ns) {
   struct pg_context *context;
   PG_TRY(pg_context_current(api, &context));
   const int device = context->device_id;
@@ -236,12 +236,12 @@ static aclError synchronize(const char *api, int64_t timeout_ns) {
   return first;
 }
 
-aclError aclrtSynchronizeDevice(void) { return synchronize(__func__, PG_FOREVER); }
+aclError aclrtSynchronizeDevice(void) { return pg_device_synchronize(__func__, PG_FOREVER); }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   PG_CHECK(timeout >= -1, ACL_ERROR_RT_PARAM_INVALID,
            "timeout is %d ms, allowed is -1 (for ever) or more", (int)timeout);
-  return synchronize(__func__, timeout == -1 ? PG_FOREVER : timeout * PG_NS_PER_MS);
+  return pg_device_synchronize(__func__, timeout == -1 ? PG_FOREVER : timeout * PG_NS_PER_MS);
 }
 
 const char *poolgrad_devices(void) {

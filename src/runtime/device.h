@@ -20,6 +20,9 @@ aclError pg_configure(const char *api);
 /* The device with this id: ACL_ERROR_RT_INVALID_DEVICEID and a sentence when there is none. */
 aclError pg_device_find(const char *api, int64_t id, struct pg_device *out);
 
+/* Waits for all streams of the thread's current device; the first failure is this call's. */
+aclError pg_device_synchronize(const char *api, int64_t timeout_ns);
+
 /* Releases every device regardless of its count, waiting for work; for aclFinalize. */
 void pg_devices_release_all(void);
 

@@ -31,7 +31,9 @@ void pg_exception_report(const struct pg_queue_options *queue, uint64_t ticket,
                                  .thread = (uint32_t)syscall(SYS_gettid),
                                  .device = (uint32_t)queue->device_id,
                                  .code = (uint32_t)failure->code};
+  pg_inside_work++;
   for (int i = 0; i < count; i++) call[i](&info);
+  pg_inside_work--;
 }
 
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {

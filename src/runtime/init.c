@@ -31,6 +31,8 @@ static aclError init_locked(const char *api, const char *path) {
 }
 
 aclError aclInit(const char *configPath) {
+  PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+           "called from work of a stream, which aclFinalize may be waiting for");
   pthread_mutex_lock(&lock);
   const aclError status = init_locked(__func__, configPath);
   pthread_mutex_unlock(&lock);
@@ -46,8 +48,6 @@ static void close_all(enum pg_kind kind) {
 static aclError finalize_locked(const char *api) {
   if (finalized)
     return pg_fail(api, ACL_ERROR_REPEAT_FINALIZE, "already finalised, aclInit must come between");
-  PG_CHECK_AS(api, !pg_stream_inside_any(), ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-              "called from work of a stream, it would wait for its own end");
   pg_devices_release_all();
   close_all(PG_EVENT);
   close_all(PG_NOTIFY);
@@ -58,6 +58,8 @@ static aclError finalize_locked(const char *api) {
 }
 
 aclError aclFinalize(void) {
+  PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+           "called from work of a stream, it would wait for its own end");
   pthread_mutex_lock(&lock);
   const aclError status = finalize_locked(__func__);
   pthread_mutex_unlock(&lock);
@@ -66,6 +68,8 @@ aclError aclFinalize(void) {
 
 aclError aclFinalizeReference(uint64_t *refCount) {
   aclError status = ACL_SUCCESS;
+  PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+           "called from work of a stream, it would wait for its own end");
   pthread_mutex_lock(&lock);
   if (references == 0)
     status = pg_fail(__func__, ACL_ERROR_REPEAT_FINALIZE,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/checked.h"
+#include "core/clock.h"
 #include "runtime/context.h"
 
 enum {
@@ -157,16 +158,23 @@ aclError aclrtFree(void *devPtr) { return release(__func__, devPtr, PG_MEMORY_DE
 
 aclError aclrtFreeHost(void *hostPtr) { return release(__func__, hostPtr, PG_MEMORY_HOST); }
 
+/* Frees also when some stream failed: the memory is the caller's to give back either way. */
+static aclError release_after_sync(const char *api, void *address, enum pg_memory_kind kind) {
+  struct pg_context *context;
+  if (address == NULL) return release(api, address, kind);
+  PG_TRY(pg_context_current(api, &context));
+  pg_release(&context->object);
+  const aclError sync = pg_device_synchronize(api, PG_FOREVER);
+  PG_TRY(release(api, address, kind));
+  return sync;
+}
+
 aclError aclrtFreeWithDevSync(void *devPtr) {
-  PG_CHECK_PTR(devPtr, ACL_ERROR_INVALID_PARAM);
-  PG_TRY(aclrtSynchronizeDevice());
-  return release(__func__, devPtr, PG_MEMORY_DEVICE);
+  return release_after_sync(__func__, devPtr, PG_MEMORY_DEVICE);
 }
 
 aclError aclrtFreeHostWithDevSync(void *hostPtr) {
-  PG_CHECK_PTR(hostPtr, ACL_ERROR_INVALID_PARAM);
-  PG_TRY(aclrtSynchronizeDevice());
-  return release(__func__, hostPtr, PG_MEMORY_HOST);
+  return release_after_sync(__func__, hostPtr, PG_MEMORY_HOST);
 }
 
 static aclError host_register(const char *api, void *ptr, uint64_t size) {

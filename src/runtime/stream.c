@@ -145,18 +145,6 @@ aclError pg_stream_submit(const char *api, struct pg_stream *stream, const struc
                  (int)stream->id);
 }
 
-bool pg_stream_inside_any(void) {
-  bool inside = false;
-  for (void *h = pg_handle_next(PG_STREAM, NULL); h != NULL && !inside;
-       h = pg_handle_next(PG_STREAM, h)) {
-    struct pg_stream *stream = pg_acquire(h, PG_STREAM);
-    if (stream == NULL) continue;
-    inside = stream->backend->on_own_step(stream->queue);
-    pg_stream_release(stream);
-  }
-  return inside;
-}
-
 aclError pg_stream_sync(const char *api, struct pg_stream *stream, int64_t timeout_ns) {
   struct pg_failure failure = {.code = ACL_SUCCESS};
   if ((stream->flags & NEVER_SYNCHRONISED) != 0) return ACL_SUCCESS;

@@ -56,8 +56,9 @@ static inline void pg_stream_release(struct pg_stream *stream) { pg_release(&str
  * good. */
 void pg_callbacks_forget(struct pg_stream *stream, bool ends);
 
-/* Is the calling thread inside a step of some stream?  Then waiting for all of them never ends. */
-bool pg_stream_inside_any(void);
+/* Above 0 while the calling thread runs the program's code as part of a stream's work: waiting for
+ * all streams would then never end. */
+extern _Thread_local int pg_inside_work;
 
 /* exception.c: tells the registered functions. */
 void pg_exception_report(const struct pg_queue_options *queue, uint64_t ticket,
