@@ -133,9 +133,8 @@ static void count_call(void *unused) {
   atomic_fetch_add(&calls, 1);
 }
 
-static int report_ms;
+static int report_ms; /* how long each look for a report may take */
 
-/* What a program's reporting thread does: until there is nothing left to report. */
 static int report(void) {
   int status;
   if (!arrives(&entered, LONG_MS)) return -1; /* subscribed by then */
@@ -266,7 +265,7 @@ static void finish_race(void) {
 static void end_under_makers(int (*fn)(void)) {
   begin_race(make_streams);
   OK_OR_SAY(fn()); /* the fixture's use */
-  for (int round = 0; round < 200; round++) {
+  for (int round = 0; round < 1000; round++) {
     aclrtContext fresh;
     OK_OR_SAY(aclrtSetDevice(0));
     OK_OR_SAY(aclrtGetCurrentContext(&fresh));

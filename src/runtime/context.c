@@ -33,19 +33,17 @@ aclError pg_context_create(const char *api, const struct pg_device *device, int 
                            bool primary, void **handle) {
   struct pg_context *context = pg_alloc_zeroed(sizeof *context);
   if (context != NULL) {
-    atomic_init(&context->object.refs, 1);
+    atomic_init(&context->object.refs, 2); /* the handle's, and ours: aclFinalize finds handles */
     context->object.destroy = destroy;
     context->device = *device;
     context->device_id = device_id;
     context->primary = primary;
     pthread_mutex_init(&context->lock, NULL);
-    context->handle = pg_handle_open(PG_CONTEXT, &context->object);
-    if (context->handle == NULL)
-      pg_release(&context->object);
-    else {
-      *handle = context->handle;
-      return ACL_SUCCESS;
-    }
+    *handle = context->handle = pg_handle_open(PG_CONTEXT, &context->object);
+    const bool opened = *handle != NULL;
+    if (!opened) pg_release(&context->object);
+    pg_release(&context->object);
+    if (opened) return ACL_SUCCESS;
   }
   return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for a context");
 }

@@ -184,13 +184,14 @@ aclError aclrtResetDevice(int32_t deviceId) { return reset(__func__, deviceId, f
 aclError aclrtResetDeviceForce(int32_t deviceId) { return reset(__func__, deviceId, true); }
 
 void pg_devices_release_all(void) {
-  void *handle;
   pthread_mutex_lock(&devices.lock);
   memset(devices.users, 0, sizeof devices.users);
   memset(devices.primary, 0, sizeof devices.primary);
   devices.known = false; /* the next use reads the environment again */
   pthread_mutex_unlock(&devices.lock);
-  while ((handle = pg_handle_next(PG_CONTEXT, NULL)) != NULL) (void)pg_context_close(handle);
+  /* one pass: threads that keep setting the device must not keep this busy for ever */
+  for (void *h = pg_handle_next(PG_CONTEXT, NULL); h != NULL; h = pg_handle_next(PG_CONTEXT, h))
+    (void)pg_context_close(h);
   for (const struct pg_backend *const *b = pg_backends; *b != NULL; b++) (*b)->shut_down();
 }
 

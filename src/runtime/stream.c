@@ -169,12 +169,13 @@ static aclError create_public(const char *api, aclrtStream *out, uint32_t priori
   aclError status = create(api, context, priority, flags, &stream);
   if (status == ACL_SUCCESS) {
     pthread_mutex_lock(&context->lock);
+    void *handle = stream->handle; /* once it is linked, another thread may end the stream */
     const bool linked = link_stream(stream);
     pthread_mutex_unlock(&context->lock);
     if (linked)
-      *out = stream->handle;
+      *out = handle;
     else
-      (void)pg_stream_close(stream->handle, false);
+      (void)pg_stream_close(handle, false);
     if (!linked) status = context_ended(api);
   }
   pg_release(&context->object);
