@@ -39,7 +39,7 @@ bench: build
 	@set -e; for program in $(build_dir)/bench/bench_*; do $$program; done
 
 lint: build
-	@bash tools/bootstrap.sh ci
+	@bash tools/bootstrap.sh lint
 	@cmake --preset clang-release > /dev/null
 	@bash tools/lint.sh build/clang-release $(build_dir)/lib64/libpoolgrad.so
 

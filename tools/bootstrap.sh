@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# bootstrap.sh [ci]: installs the Debian packages that building and testing need (with ci, also what linting needs).
-# Says nothing and touches nothing when all are there.
+# bootstrap.sh [lint|ci]: installs the Debian packages that building and testing need; with lint also what linting
+# needs, with ci also what the comparison with PyTorch needs. Says nothing and touches nothing when all are there.
 set -euo pipefail
 
 missing=()
+wanted=
 need() {  # need <package> <command that succeeds if it is there>
   local package=$1
   shift
@@ -21,8 +22,11 @@ need pkg-config has pkg-config
 need python3 has python3
 need libcmocka-dev pkg-config --exists cmocka
 
+has_module() {  # asks Debian's own Python: its packages are no use to another one
+  /usr/bin/python3 -c 'import importlib.util as u, sys; sys.exit(not u.find_spec(sys.argv[1]))' "$1" 2> /dev/null
+}
 clang_runtime() { ls "$(clang -print-resource-dir)"/lib/linux/libclang_rt.asan*.a; }
-if [ "${1:-}" = ci ]; then
+if [ "${1:-}" = lint ] || [ "${1:-}" = ci ]; then
   need clang has clang
   need clang-tidy has clang-tidy
   need clang-format has clang-format
@@ -30,18 +34,27 @@ if [ "${1:-}" = ci ]; then
   version=$(clang -dumpversion 2> /dev/null | cut -d. -f1) || version=
   need "libclang-rt-${version:+$version-}dev" clang_runtime
 fi
+if [ "${1:-}" = ci ]; then
+  need python3-numpy has_module numpy
+  has_module torch || wanted=python3-torch  # not every Debian has it, and its tests skip without it
+fi
 
-[ ${#missing[@]} -eq 0 ] && exit 0
+[ ${#missing[@]} -eq 0 ] && [ -z "$wanted" ] && exit 0
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   as_root=(sudo -n)
 fi
 if ! has apt-get > /dev/null || ! "${as_root[@]}" true 2> /dev/null; then
-  echo "bootstrap: please install these packages (Debian's names) and run again: ${missing[*]}" >&2
+  echo "bootstrap: please install these packages (Debian's names) and run again: ${missing[*]} $wanted" >&2
+  [ ${#missing[@]} -eq 0 ] && exit 0
   exit 1
 fi
-echo "bootstrap: installing ${missing[*]}"
-"${as_root[@]}" apt-get -qq update
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-  apt-get -qq install -y --no-install-recommends "${missing[@]}" > /dev/null
+install() {
+  echo "bootstrap: installing $*"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" > /dev/null
+}
+"${as_root[@]}" apt-get -qq update || [ ${#missing[@]} -eq 0 ]
+[ ${#missing[@]} -eq 0 ] || install "${missing[@]}"
+[ -z "$wanted" ] || install "$wanted" ||
+  echo "bootstrap: $wanted cannot be installed; the tests that compare with PyTorch will be skipped" >&2
