@@ -108,9 +108,9 @@ ACL_FUNC_VISIBILITY aclnnStatus aclGetViewOffset(const aclTensor *tensor, int64_
 ACL_FUNC_VISIBILITY aclnnStatus aclGetFormat(const aclTensor *tensor, aclFormat *format);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetDataType(const aclTensor *tensor, aclDataType *dataType);
 
-/* The address the tensor was given, without the offset. Set it before the first call of an operator
- * or after the second, not between. addr may be NULL in Set. 0, or 161001 for a NULL tensor or, in
- * Get, a NULL addr. */
+/* The address the tensor was given, without the offset. The second call of an operator reads it, so
+ * it may be set up to then; for programs that also run on an NPU: before the first call or after
+ * the second. addr may be NULL in Set. 0, or 161001 for a NULL tensor or, in Get, a NULL addr. */
 ACL_FUNC_VISIBILITY aclnnStatus aclSetRawTensorAddr(aclTensor *tensor, void *addr);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetRawTensorAddr(const aclTensor *tensor, void **addr);
 

@@ -100,49 +100,72 @@ aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, uint64_t *wor
   return ACLNN_SUCCESS;
 }
 
-/* The view must lie in the memory it points into, as far as the runtime knows that memory. */
-static aclnnStatus check_room(const char *api, const struct pg_plan_operand *o, const char *data) {
+/* A stretch of memory that a run uses. */
+struct stretch {
+  const char *name;
+  char *data;
+  int64_t begin, end; /* bytes from data */
+  bool written;
+  size_t alignment;
+};
+
+/* It must be there, be aligned, and lie in its allocation as far as the runtime knows that. */
+static aclnnStatus check_stretch(const char *api, const struct stretch *s) {
   size_t room;
-  if (pg_memory_holds(data, (size_t)o->end, &room)) return ACLNN_SUCCESS;
-  return pg_fail(api, ACLNN_ERR_PARAM_INVALID,
-                 "%s reaches %lld bytes from its data address, where only %zu are allocated",
-                 o->name, (long long)o->end, room);
+  PG_CHECK_AS(api, s->data != NULL, ACLNN_ERR_PARAM_NULLPTR, "the data address of %s is NULL",
+              s->name);
+  PG_CHECK_AS(api, (uintptr_t)s->data % s->alignment == 0, ACLNN_ERR_PARAM_INVALID,
+              "the data address of %s is %p, it must be a multiple of %zu", s->name,
+              (void *)s->data, s->alignment);
+  PG_CHECK_AS(api, pg_memory_holds(s->data, (size_t)s->end, &room), ACLNN_ERR_PARAM_INVALID,
+              "%s reaches %lld bytes from its data address, where only %zu are allocated", s->name,
+              (long long)s->end, room);
+  return ACLNN_SUCCESS;
 }
 
-/* What is written must not overlap what is read: only now are the addresses final. */
-static aclnnStatus check_overlap(const char *api, const struct pg_plan_operand *w, const char *to,
-                                 const struct pg_plan_operand *r, const char *from) {
-  if (to + w->begin >= from + r->end || from + r->begin >= to + w->end) return ACLNN_SUCCESS;
-  return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "the memory of %s overlaps that of %s", w->name,
-                 r->name);
+/* What is written must not overlap anything else: only now are the addresses final. */
+static aclnnStatus check_apart(const char *api, const struct stretch *w, const struct stretch *s) {
+  PG_CHECK_AS(api, w->data + w->begin >= s->data + s->end || s->data + s->begin >= w->data + w->end,
+              ACLNN_ERR_PARAM_INVALID, "the memory of %s overlaps that of %s", w->name, s->name);
+  return ACLNN_SUCCESS;
 }
 
-static aclnnStatus check_addresses(const char *api, const struct pg_plan *plan) {
-  const char *data[OPERANDS_MAX];
-  for (int i = 0; i < plan->operand_count; i++) {
-    data[i] = atomic_load(&plan->operands[i].tensor->data);
-    PG_CHECK_AS(api, data[i] != NULL, ACLNN_ERR_PARAM_NULLPTR, "the data address of %s is NULL",
-                plan->operands[i].name);
-    PG_TRY(check_room(api, &plan->operands[i], data[i]));
+/* The memory of this run: the operands, and the workspace behind them if there is one. */
+static aclnnStatus gather(const char *api, const struct pg_plan *plan, void *workspace,
+                          struct stretch all[OPERANDS_MAX + 1]) {
+  int count = plan->operand_count;
+  for (int i = 0; i < count; i++) {
+    const struct pg_plan_operand *o = &plan->operands[i];
+    all[i] = (struct stretch){.name = o->name,
+                              .data = atomic_load(&o->tensor->data),
+                              .begin = o->begin,
+                              .end = o->end,
+                              .written = o->written,
+                              .alignment = aclDataTypeSize(o->tensor->dtype)};
   }
-  for (int w = 0; w < plan->operand_count; w++)
-    for (int r = 0; r < plan->operand_count && plan->operands[w].written; r++)
-      if (!plan->operands[r].written)
-        PG_TRY(check_overlap(api, &plan->operands[w], data[w], &plan->operands[r], data[r]));
+  if (plan->workspace_bytes > 0)
+    all[count++] = (struct stretch){.name = "workspace",
+                                    .data = workspace,
+                                    .end = plan->workspace_bytes,
+                                    .written = true,
+                                    .alignment = sizeof(int64_t)};
+  for (int i = 0; i < count; i++) PG_TRY(check_stretch(api, &all[i]));
+  for (int w = 0; w < count; w++)
+    for (int i = 0; i < count && all[w].written; i++)
+      if (i != w) PG_TRY(check_apart(api, &all[w], &all[i]));
   return ACLNN_SUCCESS;
 }
 
 /* The steps with the addresses of this moment. */
 static aclnnStatus bind(const char *api, const struct pg_plan *plan, void *workspace,
                         struct pg_step steps[STEPS_MAX]) {
+  struct stretch all[OPERANDS_MAX + 1];
+  PG_TRY(gather(api, plan, workspace, all));
   memcpy(steps, plan->steps, (size_t)plan->step_count * sizeof *steps);
   for (int i = 0; i < plan->binding_count; i++) {
     const struct binding *b = &plan->bindings[i];
-    char *base = b->operand == PG_WORKSPACE ? workspace
-                                            : atomic_load(&plan->operands[b->operand].tensor->data);
-    PG_CHECK_AS(api, base != NULL, ACLNN_ERR_PARAM_NULLPTR, "the data address of %s is NULL",
-                b->operand == PG_WORKSPACE ? "workspace" : plan->operands[b->operand].name);
-    char *address = base + b->bytes;
+    const int at = b->operand == PG_WORKSPACE ? plan->operand_count : b->operand;
+    char *address = all[at].data + b->bytes;
     memcpy((char *)&steps[b->step].u.kernel.args + b->args_offset, &address, sizeof address);
   }
   return ACLNN_SUCCESS;
@@ -152,7 +175,6 @@ static aclnnStatus submit(const char *api, const struct pg_plan *plan, void *wor
                           aclrtStream handle) {
   struct pg_step steps[STEPS_MAX];
   struct pg_stream *stream;
-  PG_TRY(check_addresses(api, plan));
   PG_TRY(bind(api, plan, workspace, steps));
   aclError status = pg_stream_resolve_any(api, handle, &stream);
   if (status == ACL_SUCCESS) {

@@ -3,12 +3,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/status.h"
 
 static atomic_int policy = PG_INDEX_WARN;
+static atomic_bool configured;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 aclError pg_index_policy_configure(const char *api) {
@@ -18,6 +20,7 @@ aclError pg_index_policy_configure(const char *api) {
   for (int i = 0; i < 3; i++)
     if (strcmp(text, words[i]) == 0) {
       atomic_store(&policy, i);
+      atomic_store(&configured, true);
       return ACL_SUCCESS;
     }
   return pg_fail(api, ACL_ERROR_INVALID_PARAM,
@@ -25,7 +28,9 @@ aclError pg_index_policy_configure(const char *api) {
 }
 
 /* For programs that never call aclInit; a wrong word keeps the warning. */
-static void configure_once(void) { (void)pg_index_policy_configure("POOLGRAD_INDEX_CHECK"); }
+static void configure_once(void) {
+  if (!atomic_load(&configured)) (void)pg_index_policy_configure("POOLGRAD_INDEX_CHECK");
+}
 
 enum pg_index_policy pg_index_policy(void) {
   (void)pthread_once(&once, configure_once);

@@ -3,10 +3,10 @@
 
 #include <pthread.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/status.h"
 
 static const struct pg_soc portable = {.npu_arch = 2201,
@@ -32,7 +32,8 @@ static const char default_name[] = "Ascend910B1";
 /* Guards the choice. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct pg_soc *chosen = &portable;
-static char chosen_name[64];
+static const char
+    *chosen_name; /* NULL: not configured; names are kept for ever, programs hold them */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 const struct pg_soc *pg_soc_find(const char *name) {
@@ -41,11 +42,27 @@ const struct pg_soc *pg_soc_find(const char *name) {
   return NULL;
 }
 
+/* A copy that is never freed, once per name: a process uses one or two.  Lock held. */
+static const char *keep(const char *name) {
+  static struct kept {
+    struct kept *next;
+    char text[];
+  } * all;
+  for (const struct kept *k = all; k != NULL; k = k->next)
+    if (strcmp(k->text, name) == 0) return k->text;
+  struct kept *k = pg_alloc(sizeof *k + strlen(name) + 1);
+  if (k == NULL) return default_name;
+  memcpy(k->text, name, strlen(name) + 1);
+  k->next = all;
+  all = k;
+  return k->text;
+}
+
 aclError pg_soc_configure(const char *api) {
   const char *name = getenv("POOLGRAD_SOC");
   const bool unset = name == NULL || name[0] == '\0';
   const struct pg_soc *row = unset ? &portable : pg_soc_find(name);
-  if (row == NULL || (!unset && strlen(name) >= sizeof chosen_name))
+  if (row == NULL)
     return pg_fail(
         api, ACL_ERROR_INVALID_PARAM,
         "POOLGRAD_SOC is '%s', known are names that start with Ascend910B, Ascend910_93, "
@@ -53,8 +70,10 @@ aclError pg_soc_configure(const char *api) {
         name);
   pthread_mutex_lock(&lock);
   chosen = row;
-  if (strcmp(chosen_name, unset ? default_name : name) != 0) /* aclrtGetSocName's text stays put */
-    snprintf(chosen_name, sizeof chosen_name, "%s", unset ? default_name : name);
+  if (unset)
+    chosen_name = default_name;
+  else if (chosen_name == NULL || strcmp(chosen_name, name) != 0)
+    chosen_name = keep(name);
   pthread_mutex_unlock(&lock);
   return ACL_SUCCESS;
 }
@@ -62,7 +81,7 @@ aclError pg_soc_configure(const char *api) {
 /* For programs that never call aclInit; a wrong name keeps the portable profile here. */
 static void configure_once(void) {
   pthread_mutex_lock(&lock);
-  const bool configured = chosen_name[0] != '\0';
+  const bool configured = chosen_name != NULL;
   pthread_mutex_unlock(&lock);
   if (!configured) (void)pg_soc_configure("POOLGRAD_SOC");
 }
@@ -77,5 +96,8 @@ const struct pg_soc *pg_soc(void) {
 
 const char *aclrtGetSocName(void) {
   (void)pg_soc();
-  return chosen_name[0] != '\0' ? chosen_name : default_name;
+  pthread_mutex_lock(&lock);
+  const char *name = chosen_name != NULL ? chosen_name : default_name;
+  pthread_mutex_unlock(&lock);
+  return name;
 }

@@ -21,9 +21,9 @@ static enum pg_element element_of(aclDataType dtype) {
 
 pg_kernel_fn *pg_kernel_find(enum pg_kernel id, aclDataType dtype) {
   const enum pg_element element = element_of(dtype);
-  for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
-    if (sets[i]->fn[id][element] != NULL) return sets[i]->fn[id][element];
-  return pg_kernels_scalar.fn[id][element];
+  size_t i = 0; /* the last set is complete */
+  while (i + 1 < sizeof sets / sizeof sets[0] && sets[i]->fn[id][element] == NULL) i++;
+  return sets[i]->fn[id][element];
 }
 
 /* Guards all reports: bad indices are rare, and a tile comes here once. */

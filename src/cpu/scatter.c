@@ -75,7 +75,8 @@ void pg_scatter_elsewhere(struct pg_scatter_tile *t, int64_t od, int64_t oh, int
   if (outside)
     note_bad(t, od, oh, ow, i);
   else if (!in_window(p, i, &d, &h, &w))
-    __atomic_store_n(&t->args->stray[t->plane], 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->args->stray[t->plane * t->args->tiles + i / t->args->tile], 1,
+                     __ATOMIC_RELAXED);
 }
 
 void pg_scatter_end(const struct pg_scatter_tile *t) {

@@ -6,6 +6,7 @@
 
 #include "acl/acl_rt.h"
 #include "core/clock.h"
+#include "cpu/float_env.h"
 #include "cpu/kernel_set.h"
 #include "cpu/workers.h"
 
@@ -151,8 +152,12 @@ static aclError run_kernel(const struct pg_step *step, struct pg_failure *why) {
 aclError pg_step_run(const struct pg_step *step, const atomic_bool *dropped,
                      struct pg_failure *why) {
   switch (step->kind) {
-    case PG_STEP_KERNEL:
-      return run_kernel(step, why);
+    case PG_STEP_KERNEL: {
+      const pg_float_env before = pg_float_env_enter();
+      const aclError status = run_kernel(step, why);
+      pg_float_env_leave(before);
+      return status;
+    }
     case PG_STEP_COPY:
       pg_copy_run(&step->u.copy);
       return ACL_SUCCESS;

@@ -10,6 +10,7 @@
 #include "core/status.h"
 #include "core/thread.h"
 #include "cpu/cpu_count.h"
+#include "cpu/float_env.h"
 #include "poolgrad.h"
 
 enum { THREADS_MAX = 1024, CHUNKS_PER_THREAD = 4, SPIN_NS = 30000 };
@@ -95,6 +96,7 @@ static bool spin(void) {
 }
 
 static void *worker(void *unused) {
+  (void)pg_float_env_enter(); /* for the life of the thread */
   pthread_mutex_lock(&workers.lock);
   while (!workers.stop) {
     struct job *job = open_job();

@@ -56,8 +56,8 @@ struct pg_index_report {
  *
  * An item is a tile: `tile` consecutive flat positions of one plane; a plane has `tiles` of them.
  * With tiles > 1 a tile only looks at the outputs whose windows touch it.  An index inside its
- * plane but outside its window then sets stray[plane], and RESCATTER, the next step with the same
- * arguments, writes the planes with strays again, looking at every output. */
+ * plane but outside its window then sets stray[item] of the tile it points into, and RESCATTER, the
+ * next step with the same arguments, writes those tiles again, looking at every output. */
 struct pg_scatter_args {
   const void *grad_out, *index;
   void *grad_in;
@@ -67,6 +67,7 @@ struct pg_scatter_args {
   struct pg_pooling pool;
   int64_t tile, tiles;
   const char *op;      /* for the report */
+  bool has_depth;      /* likewise */
   int32_t index_bytes; /* 4 or 8 */
 };
 

@@ -25,7 +25,8 @@ static aclnnStatus check_types(const struct args *a) {
   PG_TRY(pg_check_same_dtype(a->api, &v[GRAD_OUT], &v[SELF]));
   PG_TRY(pg_check_same_dtype(a->api, &v[GRAD_IN], &v[SELF]));
   PG_TRY(pg_check_dtype(a->api, &v[SELF], PG_FLOATS));
-  return pg_check_dtype(a->api, &v[INDICES], PG_INDEXES);
+  const bool narrow = a->spatial == 3 && !pg_soc()->adaptive_max3d_int64;
+  return pg_check_dtype(a->api, &v[INDICES], narrow ? PG_INT32_ONLY : PG_INDEXES);
 }
 
 static aclnnStatus check_shapes(const struct args *a) {
@@ -50,15 +51,7 @@ static aclnnStatus check_plane(const struct args *a) {
   const bool large_allowed = pg_soc()->large_planes && wide;
   PG_CHECK_AS(a->api, fits && (cells <= INT32_MAX || large_allowed), ACLNN_ERR_PARAM_INVALID,
               "self is %s, a plane may have at most %d cells%s", pg_view_shape(&a->view[SELF]),
-              INT32_MAX, pg_soc()->large_planes ? " with INT32 indices" : "");
-  return ACLNN_SUCCESS;
-}
-
-static aclnnStatus check_product(const struct args *a) {
-  const bool wide = a->view[INDICES].tensor->dtype == ACL_INT64;
-  PG_CHECK_AS(a->api, a->spatial == 2 || !wide || pg_soc()->adaptive_max3d_int64,
-              ACLNN_ERR_PARAM_INVALID, "indices is DT_INT64, %s takes DT_INT32 only",
-              aclrtGetSocName());
+              INT32_MAX, pg_soc()->large_planes ? ", or what 64 bits count with DT_INT64" : "");
   return ACLNN_SUCCESS;
 }
 
@@ -70,7 +63,6 @@ static aclnnStatus check(struct args *a, struct pg_pooling *pool) {
   for (int i = 0; i < TENSORS; i++) pg_view_lay_out(&v[i], a->spatial, false);
   for (int i = 0; i < TENSORS; i++) PG_TRY(pg_view_check(a->api, &v[i], i == GRAD_IN));
   PG_TRY(check_plane(a));
-  PG_TRY(check_product(a));
   PG_TRY(pg_check_same_planes(a->api, &v[GRAD_OUT], &v[SELF]));
   return pg_adaptive_pooling(a->api, &v[SELF], &v[GRAD_OUT], pool);
 }
@@ -89,6 +81,7 @@ static aclnnStatus prepare(const char *api, int spatial, const aclTensor *const 
   if (status == ACLNN_SUCCESS) {
     const struct pg_max_call call = {
         .op = spatial == 2 ? "aclnnAdaptiveMaxPool2dBackward" : "aclnnAdaptiveMaxPool3dBackward",
+        .has_depth = spatial == 3,
         .grad_out = &a.view[GRAD_OUT],
         .index = &a.view[INDICES],
         .grad_in = &a.view[GRAD_IN],

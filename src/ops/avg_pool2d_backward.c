@@ -18,26 +18,9 @@ struct args {
   const char *api;
   struct pg_view view[TENSORS];
   const aclIntArray *kernel_size, *stride, *padding;
-  bool ceil_mode, count_include_pad;
-  int64_t divisor;
+  struct pg_sliding sliding; /* the arrays' values */
   int8_t cube_math_type;
-  struct pg_pair k, s, p; /* the arrays' values */
 };
-
-static aclnnStatus check_null(const struct args *a, const aclTensor *const handles[TENSORS]) {
-  const struct {
-    const char *name;
-    const void *pointer;
-  } required[] = {{"gradOutput", handles[GRAD_OUT]},
-                  {"self", handles[SELF]},
-                  {"kernelSize", a->kernel_size},
-                  {"padding", a->padding},
-                  {"gradInput", handles[GRAD_IN]}};
-  for (size_t i = 0; i < sizeof required / sizeof required[0]; i++)
-    if (required[i].pointer == NULL)
-      return pg_fail_null(a->api, ACLNN_ERR_PARAM_NULLPTR, required[i].name);
-  return ACLNN_SUCCESS;
-}
 
 static aclnnStatus check_format(const struct args *a, const struct pg_view *view, bool batched) {
   const aclFormat format = view->tensor->format;
@@ -64,20 +47,14 @@ static aclnnStatus check_tensors(const struct args *a) {
 }
 
 static aclnnStatus check_windows(struct args *a) {
-  PG_TRY(pg_read_pair(a->api, "kernelSize", a->kernel_size, 1, &a->k));
-  PG_CHECK_AS(a->api, a->k.h > 0 && a->k.w > 0, ACLNN_ERR_PARAM_INVALID,
-              "kernelSize is [%lld,%lld], both must be positive", (long long)a->k.h,
-              (long long)a->k.w);
-  a->s = a->k;
-  PG_TRY(pg_read_pair(a->api, "stride", a->stride, 0, &a->s));
-  PG_CHECK_AS(a->api, a->s.h > 0 && a->s.w > 0, ACLNN_ERR_PARAM_INVALID,
-              "stride is [%lld,%lld], both must be positive", (long long)a->s.h, (long long)a->s.w);
-  PG_TRY(pg_read_pair(a->api, "padding", a->padding, 1, &a->p));
-  PG_CHECK_AS(a->api, a->p.h >= 0 && a->p.w >= 0 && a->p.h <= a->k.h / 2 && a->p.w <= a->k.w / 2,
-              ACLNN_ERR_PARAM_INVALID,
-              "padding is [%lld,%lld], allowed is 0 to half of kernelSize [%lld,%lld]",
-              (long long)a->p.h, (long long)a->p.w, (long long)a->k.h, (long long)a->k.w);
-  return ACLNN_SUCCESS;
+  struct pg_sliding *w = &a->sliding;
+  PG_TRY(pg_read_pair(a->api, "kernelSize", a->kernel_size, 1, &w->kernel));
+  PG_TRY(pg_check_positive(a->api, "kernelSize", w->kernel));
+  w->stride = w->kernel;
+  PG_TRY(pg_read_pair(a->api, "stride", a->stride, 0, &w->stride));
+  PG_TRY(pg_check_positive(a->api, "stride", w->stride));
+  PG_TRY(pg_read_pair(a->api, "padding", a->padding, 1, &w->padding));
+  return pg_check_padding(a->api, w);
 }
 
 /* Precision is never lowered here, but what the product would refuse is refused. */
@@ -94,42 +71,6 @@ static aclnnStatus check_math_type(const struct args *a) {
   return ACLNN_SUCCESS;
 }
 
-static aclnnStatus check_output(const struct args *a, const struct pg_pooling *pool) {
-  const struct pg_view *v = a->view;
-  const int64_t *grad = v[GRAD_OUT].dims;
-  const int64_t expected[] = {pool->n, pool->c, pool->h.out, pool->w.out};
-  const int skip = 4 - v[SELF].tensor->rank;
-  char text[PG_SHAPE_TEXT];
-  PG_CHECK_AS(
-      a->api, grad[PG_H] == pool->h.out && grad[PG_W] == pool->w.out, ACLNN_ERR_PARAM_INVALID,
-      "gradOutput is %s, expected %s for self %s, kernelSize [%lld,%lld], stride "
-      "[%lld,%lld], padding [%lld,%lld], ceilMode %s",
-      pg_view_shape(&v[GRAD_OUT]), pg_shape_text(4 - skip, expected + skip, text),
-      pg_view_shape(&v[SELF]), (long long)a->k.h, (long long)a->k.w, (long long)a->s.h,
-      (long long)a->s.w, (long long)a->p.h, (long long)a->p.w, a->ceil_mode ? "true" : "false");
-  return ACLNN_SUCCESS;
-}
-
-static aclnnStatus make_pooling(const struct args *a, struct pg_pooling *pool) {
-  const int64_t *in = a->view[SELF].dims;
-  int64_t padded_h, padded_w, cells;
-  *pool = (struct pg_pooling){
-      .n = in[PG_N],
-      .c = in[PG_C],
-      .d = pg_axis_unit(),
-      .h = {.in = in[PG_H], .kernel = a->k.h, .stride = a->s.h, .pad = a->p.h, .dilation = 1},
-      .w = {.in = in[PG_W], .kernel = a->k.w, .stride = a->s.w, .pad = a->p.w, .dilation = 1}};
-  PG_TRY(pg_sliding_axis(a->api, &pool->h, a->ceil_mode));
-  PG_TRY(pg_sliding_axis(a->api, &pool->w, a->ceil_mode));
-  PG_CHECK_AS(a->api,
-              pg_add(in[PG_H], 2 * a->p.h, &padded_h) && pg_add(in[PG_W], 2 * a->p.w, &padded_w) &&
-                  pg_mul(padded_h, padded_w, &cells),
-              ACLNN_ERR_PARAM_INVALID,
-              "self is %s and padding [%lld,%lld], windows overflow 64 bits",
-              pg_view_shape(&a->view[SELF]), (long long)a->p.h, (long long)a->p.w);
-  return ACLNN_SUCCESS;
-}
-
 /* Every way the caller can be wrong, in the order of the documents.  An empty gradOutput has no
  * windows, so its height and width are not compared. */
 static aclnnStatus check(struct args *a, struct pg_pooling *pool) {
@@ -141,9 +82,9 @@ static aclnnStatus check(struct args *a, struct pg_pooling *pool) {
   for (int i = 0; i < TENSORS; i++) pg_view_lay_out(&v[i], 2, false);
   for (int i = 0; i < TENSORS; i++) PG_TRY(pg_view_check(a->api, &v[i], i == GRAD_IN));
   PG_TRY(pg_check_same_planes(a->api, &v[GRAD_OUT], &v[SELF]));
-  PG_TRY(make_pooling(a, pool));
+  PG_TRY(pg_sliding_pooling(a->api, &v[SELF], &a->sliding, pool));
   if (!pg_tensor_is_empty(v[GRAD_OUT].tensor) && !pg_tensor_is_empty(v[GRAD_IN].tensor))
-    return check_output(a, pool);
+    return pg_check_pooled(a->api, &a->sliding, &v[SELF], &v[GRAD_OUT], pool);
   pool->h.out = v[GRAD_OUT].dims[PG_H];
   pool->w.out = v[GRAD_OUT].dims[PG_W];
   return ACLNN_SUCCESS;
@@ -161,20 +102,21 @@ aclnnStatus aclnnAvgPool2dBackwardGetWorkspaceSize(
                    .kernel_size = kernelSize,
                    .stride = stride,
                    .padding = padding,
-                   .ceil_mode = ceilMode,
-                   .count_include_pad = countIncludePad,
-                   .divisor = divisorOverride,
+                   .sliding = {.dilation = {1, 1}, .ceil_mode = ceilMode},
                    .cube_math_type = cubeMathType};
+  const struct pg_required required[] = {{"gradOutput", gradOutput}, {"self", self},
+                                         {"kernelSize", kernelSize}, {"padding", padding},
+                                         {"gradInput", gradInput},   {NULL, NULL}};
   PG_TRY(pg_check_results(a.api, workspaceSize, executor));
-  PG_TRY(check_null(&a, handles));
+  PG_TRY(pg_check_required(a.api, required));
   PG_TRY(pg_views_acquire(a.api, a.view, handles, TENSORS));
   aclnnStatus status = check(&a, &pool);
   if (status == ACLNN_SUCCESS) {
     const struct pg_avg_call call = {.grad_out = &a.view[GRAD_OUT],
                                      .grad_in = &a.view[GRAD_IN],
                                      .pool = pool,
-                                     .divisor = a.divisor,
-                                     .count_include_pad = a.count_include_pad};
+                                     .divisor = divisorOverride,
+                                     .count_include_pad = countIncludePad};
     status = pg_plan_avg_backward(a.api, &call, workspaceSize, executor);
   }
   pg_views_release(a.view, TENSORS);

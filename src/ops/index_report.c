@@ -6,12 +6,13 @@
 #include "core/index_policy.h"
 
 /* "n=0 c=3 oh=1 ow=2", with od where there is a depth. */
-static void place(const struct pg_pooling *p, int64_t position, char text[160]) {
+static void place(const struct pg_scatter_args *a, int64_t position, char text[160]) {
+  const struct pg_pooling *p = &a->pool;
   const int64_t ow = position % p->w.out, row = position / p->w.out;
   const int64_t oh = row % p->h.out, slice = row / p->h.out;
   const int64_t od = slice % p->d.out, plane = slice / p->d.out;
   const long long n = plane / p->c, c = plane % p->c;
-  if (p->d.in * p->d.out > 1)
+  if (a->has_depth)
     snprintf(text, 160, "n=%lld c=%lld od=%lld oh=%lld ow=%lld", n, c, (long long)od, (long long)oh,
              (long long)ow);
   else
@@ -24,7 +25,7 @@ aclError pg_index_judge(const union pg_kernel_args *args, const struct pg_index_
   const enum pg_index_policy policy = pg_index_policy();
   char where[160];
   if (policy == PG_INDEX_OFF) return ACL_SUCCESS;
-  place(p, report->position, where);
+  place(&args->scatter, report->position, where);
   pg_failure_set(why, ACL_ERROR_RT_AICORE_EXCEPTION,
                  "%s: %lld of %lld indices lie outside their plane of %lld cells and were dropped, "
                  "the first at %s is %lld; POOLGRAD_INDEX_CHECK=%s",

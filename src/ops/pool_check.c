@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/pool_check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "aclnn/opdev/op_errno.h"
@@ -20,20 +21,27 @@ static const struct {
     [PG_INDEXES] = {"DT_INT32 or DT_INT64", {ACL_INT32, ACL_INT64}, 2},
 };
 
+aclnnStatus pg_check_required(const char *api, const struct pg_required *list) {
+  for (; list->name != NULL; list++)
+    if (list->pointer == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, list->name);
+  return ACLNN_SUCCESS;
+}
+
 aclnnStatus pg_check_results(const char *api, const uint64_t *workspace_size,
                              aclOpExecutor *const *executor) {
-  if (workspace_size == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, "workspaceSize");
-  if (executor == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, "executor");
-  return ACLNN_SUCCESS;
+  const struct pg_required list[] = {
+      {"workspaceSize", workspace_size}, {"executor", executor}, {NULL, NULL}};
+  return pg_check_required(api, list);
 }
 
 aclnnStatus pg_check_dtype(const char *api, const struct pg_view *view, enum pg_dtypes allowed) {
   for (int i = 0; i < dtypes[allowed].count; i++)
     if (view->tensor->dtype == dtypes[allowed].types[i]) return ACLNN_SUCCESS;
+  /* the short lists are some product's */
+  const bool product = allowed == PG_FLOAT_ONLY || allowed == PG_INT32_ONLY;
   return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "%s is %s, allowed is %s%s%s", view->name,
-                 pg_dtype_name(view->tensor->dtype), dtypes[allowed].words,
-                 pg_soc()->prefix == NULL ? "" : " on ",
-                 pg_soc()->prefix == NULL ? "" : aclrtGetSocName());
+                 pg_dtype_name(view->tensor->dtype), dtypes[allowed].words, product ? " on " : "",
+                 product ? aclrtGetSocName() : "");
 }
 
 aclnnStatus pg_check_same_dtype(const char *api, const struct pg_view *view,
@@ -119,7 +127,8 @@ aclnnStatus pg_read_pair(const char *api, const char *name, const aclIntArray *h
 static bool adaptive_axis(int64_t in, int64_t out, struct pg_axis *axis) {
   int64_t product;
   *axis = (struct pg_axis){.in = in, .out = out};
-  return pg_mul(in, out, &product) && pg_add(product, in + out, &product);
+  return pg_mul(in, out, &product) && pg_add(product, in, &product) &&
+         pg_add(product, out, &product);
 }
 
 aclnnStatus pg_adaptive_pooling(const char *api, const struct pg_view *self,
@@ -136,20 +145,92 @@ aclnnStatus pg_adaptive_pooling(const char *api, const struct pg_view *self,
   return ACLNN_SUCCESS;
 }
 
+aclnnStatus pg_check_positive(const char *api, const char *name, struct pg_pair pair) {
+  PG_CHECK_AS(api, pair.h > 0 && pair.w > 0, ACLNN_ERR_PARAM_INVALID,
+              "%s is [%lld,%lld], both must be positive", name, (long long)pair.h,
+              (long long)pair.w);
+  return ACLNN_SUCCESS;
+}
+
+aclnnStatus pg_check_padding(const char *api, const struct pg_sliding *sliding) {
+  const struct pg_pair k = sliding->kernel, p = sliding->padding;
+  PG_CHECK_AS(api, p.h >= 0 && p.w >= 0 && p.h <= k.h / 2 && p.w <= k.w / 2,
+              ACLNN_ERR_PARAM_INVALID,
+              "padding is [%lld,%lld], allowed is 0 to half of kernelSize [%lld,%lld]",
+              (long long)p.h, (long long)p.w, (long long)k.h, (long long)k.w);
+  return ACLNN_SUCCESS;
+}
+
 /* out = floor((in + 2 pad - dilation (kernel - 1) - 1 + (ceil: stride - 1)) / stride) + 1, less one
  * when the last window would begin in the right padding. */
-aclnnStatus pg_sliding_axis(const char *api, struct pg_axis *axis, bool ceil_mode) {
+static aclnnStatus set_output(const char *api, struct pg_axis *axis, bool ceil_mode) {
   int64_t reach, padded, top;
-  PG_CHECK_AS(api,
-              pg_mul(axis->kernel - 1, axis->dilation, &reach) && pg_mul(axis->pad, 2, &padded) &&
-                  pg_add(padded, axis->in, &padded) && pg_add(padded, axis->stride, &top) &&
-                  pg_add(top, reach, &top) && reach <= INT64_MAX / 4 && padded <= INT64_MAX / 4,
-              ACLNN_ERR_PARAM_INVALID,
-              "kernel %lld, stride %lld, padding %lld and dilation %lld overflow 64 bits",
-              (long long)axis->kernel, (long long)axis->stride, (long long)axis->pad,
-              (long long)axis->dilation);
+  PG_CHECK_AS(
+      api,
+      pg_mul(axis->kernel - 1, axis->dilation, &reach) && pg_mul(axis->pad, 2, &padded) &&
+          pg_add(padded, axis->in, &padded) && pg_add(padded, axis->stride, &top) &&
+          pg_add(top, reach, &top) && reach <= INT64_MAX / 4 && padded <= INT64_MAX / 4,
+      ACLNN_ERR_PARAM_INVALID,
+      "kernel %lld, stride %lld, padding %lld and dilation %lld overflow 64 bits on an axis "
+      "of length %lld",
+      (long long)axis->kernel, (long long)axis->stride, (long long)axis->pad,
+      (long long)axis->dilation, (long long)axis->in);
   const int64_t room = padded - reach - 1 + (ceil_mode ? axis->stride - 1 : 0);
   axis->out = pg_floor_div(room, axis->stride) + 1;
   if (ceil_mode && (axis->out - 1) * axis->stride >= axis->in + axis->pad) axis->out--;
   return ACLNN_SUCCESS;
+}
+
+aclnnStatus pg_sliding_pooling(const char *api, const struct pg_view *self,
+                               const struct pg_sliding *sliding, struct pg_pooling *pool) {
+  const struct pg_pair k = sliding->kernel, s = sliding->stride, p = sliding->padding,
+                       d = sliding->dilation;
+  const int64_t *in = self->dims;
+  int64_t cells;
+  *pool = (struct pg_pooling){
+      .n = in[PG_N],
+      .c = in[PG_C],
+      .d = pg_axis_unit(),
+      .h = {.in = in[PG_H], .kernel = k.h, .stride = s.h, .pad = p.h, .dilation = d.h},
+      .w = {.in = in[PG_W], .kernel = k.w, .stride = s.w, .pad = p.w, .dilation = d.w}};
+  PG_TRY(set_output(api, &pool->h, sliding->ceil_mode));
+  PG_TRY(set_output(api, &pool->w, sliding->ceil_mode));
+  PG_CHECK_AS(api, pg_mul(in[PG_H] + 2 * p.h, in[PG_W] + 2 * p.w, &cells), ACLNN_ERR_PARAM_INVALID,
+              "self is %s and padding [%lld,%lld], too large for 64-bit windows",
+              pg_view_shape(self), (long long)p.h, (long long)p.w);
+  return ACLNN_SUCCESS;
+}
+
+/* The shape that gradOutput should have, in self's order of axes. */
+static int pooled_shape(const struct pg_view *self, const struct pg_pooling *pool,
+                        int64_t shape[4]) {
+  const bool last = self->tensor->format == ACL_FORMAT_NHWC;
+  int rank = 0;
+  if (self->tensor->rank == 4) shape[rank++] = pool->n;
+  if (!last) shape[rank++] = pool->c;
+  shape[rank++] = pool->h.out;
+  shape[rank++] = pool->w.out;
+  if (last) shape[rank++] = pool->c;
+  return rank;
+}
+
+aclnnStatus pg_check_pooled(const char *api, const struct pg_sliding *sliding,
+                            const struct pg_view *self, const struct pg_view *grad_out,
+                            const struct pg_pooling *pool) {
+  const struct pg_pair k = sliding->kernel, s = sliding->stride, p = sliding->padding,
+                       d = sliding->dilation;
+  const struct pg_tensor *grad = grad_out->tensor;
+  int64_t expected[4];
+  char text[PG_SHAPE_TEXT], dilation[64] = "";
+  const int rank = pooled_shape(self, pool, expected);
+  if (grad->rank == rank && memcmp(grad->dims, expected, (size_t)rank * sizeof *expected) == 0)
+    return ACLNN_SUCCESS;
+  if (sliding->has_dilation)
+    snprintf(dilation, sizeof dilation, "dilation [%lld,%lld], ", (long long)d.h, (long long)d.w);
+  return pg_fail(api, ACLNN_ERR_PARAM_INVALID,
+                 "gradOutput is %s, expected %s for self %s, kernelSize [%lld,%lld], stride "
+                 "[%lld,%lld], padding [%lld,%lld], %sceilMode %s",
+                 pg_view_shape(grad_out), pg_shape_text(rank, expected, text), pg_view_shape(self),
+                 (long long)k.h, (long long)k.w, (long long)s.h, (long long)s.w, (long long)p.h,
+                 (long long)p.w, dilation, sliding->ceil_mode ? "true" : "false");
 }

@@ -11,6 +11,13 @@
 
 enum pg_dtypes { PG_FLOAT_ONLY, PG_FLOATS, PG_FLOATS_AND_DOUBLE, PG_INT32_ONLY, PG_INDEXES };
 
+/* A pointer argument that must not be NULL; a list of them ends with name NULL. */
+struct pg_required {
+  const char *name;
+  const void *pointer;
+};
+aclnnStatus pg_check_required(const char *api, const struct pg_required *list);
+
 /* Phase 1's own results. */
 aclnnStatus pg_check_results(const char *api, const uint64_t *workspace_size,
                              aclOpExecutor *const *executor);
@@ -47,7 +54,25 @@ aclnnStatus pg_read_pair(const char *api, const char *name, const aclIntArray *h
 aclnnStatus pg_adaptive_pooling(const char *api, const struct pg_view *self,
                                 const struct pg_view *grad_out, struct pg_pooling *pool);
 
-/* One axis of sliding pooling.  Fills axis->out; refuses what overflows. */
-aclnnStatus pg_sliding_axis(const char *api, struct pg_axis *axis, bool ceil_mode);
+/* The attributes of sliding windows. */
+struct pg_sliding {
+  struct pg_pair kernel, stride, padding, dilation;
+  bool ceil_mode;
+  bool has_dilation; /* whether the operator has that attribute, for sentences */
+};
+
+aclnnStatus pg_check_positive(const char *api, const char *name, struct pg_pair pair);
+
+/* 0 to half of the kernel. */
+aclnnStatus pg_check_padding(const char *api, const struct pg_sliding *sliding);
+
+/* The windows of sliding pooling over a laid-out self.  Refuses what overflows. */
+aclnnStatus pg_sliding_pooling(const char *api, const struct pg_view *self,
+                               const struct pg_sliding *sliding, struct pg_pooling *pool);
+
+/* gradOutput has the pooled size. */
+aclnnStatus pg_check_pooled(const char *api, const struct pg_sliding *sliding,
+                            const struct pg_view *self, const struct pg_view *grad_out,
+                            const struct pg_pooling *pool);
 
 #endif

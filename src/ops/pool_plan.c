@@ -4,19 +4,25 @@
 #include <stddef.h>
 
 #include "aclnn/opdev/op_errno.h"
+#include "core/checked.h"
 #include "ops/index_report.h"
 
-static int64_t cell_count(const struct pg_view *view) {
-  int64_t count = 1;
-  for (int i = 0; i < PG_AXES; i++) count *= view->dims[i];
-  return count;
-}
-
+/* Memory a view's cells take, for choosing the number of threads: what 64 bits cannot hold (inputs
+ * with stride 0 get there) counts as the most they can. */
 static int64_t byte_count(const struct pg_view *view) {
-  return cell_count(view) * (int64_t)aclDataTypeSize(view->tensor->dtype);
+  int64_t bytes = (int64_t)aclDataTypeSize(view->tensor->dtype);
+  if (pg_tensor_is_empty(view->tensor)) return 0;
+  for (int i = 0; i < PG_AXES; i++)
+    if (!pg_mul(bytes, view->dims[i], &bytes)) return INT64_MAX;
+  return bytes;
 }
 
-static bool is_empty(const struct pg_view *view) { return cell_count(view) == 0; }
+static int64_t add_bytes(int64_t a, int64_t b) {
+  int64_t sum;
+  return pg_add(a, b, &sum) ? sum : INT64_MAX;
+}
+
+static bool is_empty(const struct pg_view *view) { return pg_tensor_is_empty(view->tensor); }
 
 /* Binds the pointer at args_offset of the latest step to where the view begins. */
 static void bind(struct pg_plan *plan, size_t args_offset, int operand,
@@ -47,7 +53,7 @@ static void plan_spread(struct pg_plan *plan, const struct pg_avg_call *call) {
       .id = PG_KERNEL_SPREAD,
       .dtype = call->grad_in->tensor->dtype,
       .items = args.pool.n * args.pool.c * args.pool.d.in * args.h_tiles * args.w_tiles,
-      .bytes = byte_count(call->grad_in) + byte_count(call->grad_out),
+      .bytes = add_bytes(byte_count(call->grad_in), byte_count(call->grad_out)),
       .args = &args,
       .args_bytes = sizeof args};
   pg_plan_add(plan, &kernel);
@@ -70,13 +76,13 @@ static void bind_scatter(struct pg_plan *plan, const struct pg_max_call *call,
   if (stray) pg_plan_bind(plan, offsetof(struct pg_scatter_args, stray), PG_WORKSPACE, 0);
 }
 
-/* The planes' stray flags start as 0. */
-static void plan_clear(struct pg_plan *plan, int64_t planes) {
-  const struct pg_fill_args args = {.stride = planes, .width = planes, .element = sizeof(int32_t)};
+/* The tiles' stray flags, all of the workspace, start as 0. */
+static void plan_clear(struct pg_plan *plan, int64_t tiles) {
+  const struct pg_fill_args args = {.stride = tiles, .width = tiles, .element = sizeof(int32_t)};
   const struct pg_plan_kernel kernel = {.id = PG_KERNEL_FILL,
                                         .dtype = ACL_DT_UNDEFINED,
                                         .items = 1,
-                                        .bytes = planes * (int64_t)sizeof(int32_t),
+                                        .bytes = tiles * (int64_t)sizeof(int32_t),
                                         .args = &args,
                                         .args_bytes = sizeof args};
   pg_plan_add(plan, &kernel);
@@ -84,7 +90,7 @@ static void plan_clear(struct pg_plan *plan, int64_t planes) {
 }
 
 /* Small planes are one tile and one step.  Large ones are cut, their tiles look at near outputs
- * only, and a last step mends the planes in which an index lay far from its window. */
+ * only, and a last step mends the tiles that an index from far away points into. */
 static aclnnStatus plan_scatter(const char *api, struct pg_plan *plan,
                                 const struct pg_max_call *call) {
   const struct pg_pooling *p = &call->pool;
@@ -97,12 +103,14 @@ static aclnnStatus plan_scatter(const char *api, struct pg_plan *plan,
       .tile = plane < PG_SCATTER_TILE ? plane : PG_SCATTER_TILE,
       .tiles = blocks(plane, PG_SCATTER_TILE),
       .op = call->op,
+      .has_depth = call->has_depth,
       .index_bytes = (int32_t)aclDataTypeSize(call->index->tensor->dtype)};
   struct pg_plan_kernel kernel = {
       .id = PG_KERNEL_SCATTER,
       .dtype = call->grad_in->tensor->dtype,
       .items = planes * args.tiles,
-      .bytes = byte_count(call->grad_in) + byte_count(call->grad_out) + byte_count(call->index),
+      .bytes = add_bytes(byte_count(call->grad_in),
+                         add_bytes(byte_count(call->grad_out), byte_count(call->index))),
       .args = &args,
       .args_bytes = sizeof args,
       .judge = pg_index_judge};
@@ -111,9 +119,9 @@ static aclnnStatus plan_scatter(const char *api, struct pg_plan *plan,
                                  pg_view_operand(plan, call->index, false),
                                  pg_view_operand(plan, call->grad_in, true)};
   if (cut) {
-    int64_t at;
-    PG_TRY(pg_plan_reserve(api, plan, planes * (int64_t)sizeof(int32_t), &at));
-    plan_clear(plan, planes);
+    int64_t at; /* 0: nothing else is there */
+    PG_TRY(pg_plan_reserve(api, plan, kernel.items * (int64_t)sizeof(int32_t), &at));
+    plan_clear(plan, kernel.items);
   }
   pg_plan_add(plan, &kernel);
   bind_scatter(plan, call, &o, cut);

@@ -7,6 +7,7 @@
 
 struct pg_max_call {
   const char *op; /* for reports of bad indices */
+  bool has_depth; /* likewise: outputs have an od */
   const struct pg_view *grad_out, *index, *grad_in;
   struct pg_pooling pool;
 };

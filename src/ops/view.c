@@ -34,17 +34,15 @@ void pg_view_lay_out(struct pg_view *view, int spatial, bool channels_last) {
   }
 }
 
-/* Elements from the data address to one past the last cell, in checked steps. */
+/* How many elements, and how far the last one is from the data address; false on overflow. */
 static bool span(const struct pg_tensor *t, int64_t *end) {
-  int64_t last = t->offset, elements = 1, far;
-  if (pg_tensor_is_empty(t)) {
-    *end = t->offset;
-    return true;
-  }
+  int64_t elements = 1, last = t->offset, far;
+  *end = t->offset;
+  if (pg_tensor_is_empty(t)) return true;
   for (int i = 0; i < t->rank; i++)
-    if (!pg_mul(elements, t->dims[i], &elements) || !pg_mul(t->dims[i] - 1, t->strides[i], &far) ||
-        !pg_add(last, far, &last))
-      return false;
+    if (!pg_mul(elements, t->dims[i], &elements)) return false;
+  for (int i = 0; i < t->rank; i++)
+    if (!pg_mul(t->dims[i] - 1, t->strides[i], &far) || !pg_add(last, far, &last)) return false;
   return pg_add(last, 1, end);
 }
 
@@ -52,23 +50,25 @@ aclnnStatus pg_view_check(const char *api, struct pg_view *view, bool written) {
   const struct pg_tensor *t = view->tensor;
   const int64_t bytes = (int64_t)aclDataTypeSize(t->dtype);
   int64_t end;
-  for (int i = 0; i < t->rank; i++) {
+  for (int i = 0; i < t->rank; i++)
     PG_CHECK_AS(api, t->dims[i] >= 0, ACLNN_ERR_PARAM_INVALID, "%s is %s, no dim may be negative",
                 view->name, pg_view_shape(view));
-    PG_CHECK_AS(api, t->strides[i] >= 0, ACLNN_ERR_PARAM_INVALID,
-                "%s has stride %lld on axis %d, no stride may be negative", view->name,
-                (long long)t->strides[i], i);
-    PG_CHECK_AS(api, !written || t->strides[i] > 0 || t->dims[i] <= 1, ACLNN_ERR_PARAM_INVALID,
-                "%s has stride 0 on axis %d of length %lld, its cells must not share memory",
-                view->name, i, (long long)t->dims[i]);
-  }
-  PG_CHECK_AS(api, t->offset >= 0, ACLNN_ERR_PARAM_INVALID,
-              "%s has offset %lld, it must not be negative", view->name, (long long)t->offset);
   PG_CHECK_AS(
       api,
       span(t, &end) && pg_mul(end, bytes, &view->end) && pg_mul(t->offset, bytes, &view->begin),
       ACLNN_ERR_PARAM_INVALID, "%s is %s, too large for 64-bit addresses", view->name,
       pg_view_shape(view));
+  for (int i = 0; i < t->rank; i++) {
+    PG_CHECK_AS(api, t->strides[i] >= 0, ACLNN_ERR_PARAM_INVALID,
+                "%s has stride %lld on axis %d, no stride may be negative", view->name,
+                (long long)t->strides[i], i);
+    PG_CHECK_AS(api, !written || t->strides[i] > 0 || t->dims[i] <= 1 || pg_tensor_is_empty(t),
+                ACLNN_ERR_PARAM_INVALID,
+                "%s has stride 0 on axis %d of length %lld, its cells must not share memory",
+                view->name, i, (long long)t->dims[i]);
+  }
+  PG_CHECK_AS(api, t->offset >= 0, ACLNN_ERR_PARAM_INVALID,
+              "%s has offset %lld, it must not be negative", view->name, (long long)t->offset);
   return ACLNN_SUCCESS;
 }
 

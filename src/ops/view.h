@@ -13,9 +13,6 @@ struct pg_view {
   int64_t begin, end; /* bytes from the data address that the view spans */
 };
 
-/* The tensors of one call, released together. */
-enum { PG_VIEWS_MAX = 4 };
-
 /* Acquires the tensors in their order: 161001 for the first NULL, 161002 for what is no tensor.
  * On failure none is held. */
 aclnnStatus pg_views_acquire(const char *api, struct pg_view *views,
