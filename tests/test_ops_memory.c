@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an operator's second phase does not take on trust: addresses, workspace, and the caller's
+ * floating-point mode. */
+#include <fenv.h>
+
+#include "aclnn/opdev/op_errno.h"
+#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
+#include "expect.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+enum { EDGE = 128, CELLS = EDGE * EDGE }; /* two tiles: the call asks for workspace */
+
+struct call {
+  aclTensor *grad_out, *self, *indices, *grad_in;
+  uint64_t size;
+  aclOpExecutor *executor;
+};
+
+static float *grad_out, *grad_in;
+static int32_t *index_data;
+static char *workspace;
+
+static aclTensor *tensor(aclDataType type, int64_t edge, void *data) {
+  const int64_t dims[] = {1, edge, edge};
+  aclTensor *t = aclCreateTensor(dims, 3, type, NULL, 0, ACL_FORMAT_ND, dims, 3, data);
+  assert_non_null(t);
+  return t;
+}
+
+static struct call prepare(void *out, void *index, void *in) {
+  struct call c = {.grad_out = tensor(ACL_FLOAT, 1, out),
+                   .self = tensor(ACL_FLOAT, EDGE, NULL),
+                   .indices = tensor(ACL_INT32, 1, index),
+                   .grad_in = tensor(ACL_FLOAT, EDGE, in)};
+  OK_OR_SAY(aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(c.grad_out, c.self, c.indices, c.grad_in,
+                                                           &c.size, &c.executor));
+  assert_int_equal(c.size, 64);
+  return c;
+}
+
+static void destroy(struct call *c) {
+  OK_OR_SAY(aclDestroyTensor(c->grad_out));
+  OK_OR_SAY(aclDestroyTensor(c->self));
+  OK_OR_SAY(aclDestroyTensor(c->indices));
+  OK_OR_SAY(aclDestroyTensor(c->grad_in));
+}
+
+static int set_up(void **state) {
+  if (set_up_device(state) != 0) return 1;
+  OK_OR_SAY(aclrtMalloc((void **)&grad_out, 64, ACL_MEM_MALLOC_NORMAL_ONLY));
+  OK_OR_SAY(aclrtMalloc((void **)&index_data, 64, ACL_MEM_MALLOC_NORMAL_ONLY));
+  OK_OR_SAY(aclrtMalloc((void **)&grad_in, CELLS * sizeof *grad_in, ACL_MEM_MALLOC_NORMAL_ONLY));
+  OK_OR_SAY(aclrtMalloc((void **)&workspace, 64, ACL_MEM_MALLOC_NORMAL_ONLY));
+  grad_out[0] = 1;
+  index_data[0] = 5;
+  return 0;
+}
+
+#define REFUSED(work, out, index, in, ...)                                                        \
+  do {                                                                                            \
+    struct call c_ = prepare(out, index, in);                                                     \
+    FAILS(aclnnAdaptiveMaxPool2dBackward(work, c_.size, c_.executor, NULL), 161002, __VA_ARGS__); \
+    destroy(&c_);                                                                                 \
+  } while (0)
+
+static void workspace_must_lie_in_its_allocation(void **state) {
+  (void)state;
+  REFUSED(workspace + 64, grad_out, index_data, grad_in, "workspace reaches 64 bytes",
+          "only 32 are allocated");
+}
+
+static void workspace_must_not_overlap_a_tensor(void **state) {
+  (void)state;
+  REFUSED(grad_in + 16, grad_out, index_data, grad_in, "gradInput overlaps that of workspace");
+  REFUSED(grad_out, grad_out, index_data, grad_in, "workspace overlaps that of gradOutput");
+}
+
+static void addresses_must_be_aligned_to_their_type(void **state) {
+  (void)state;
+  REFUSED(workspace, (char *)grad_out + 1, index_data, grad_in, "gradOutput", "multiple of 4");
+  REFUSED(workspace, grad_out, (char *)index_data + 2, grad_in, "indices", "multiple of 4");
+  REFUSED(workspace, grad_out, index_data, (char *)grad_in + 1, "gradInput", "multiple of 4");
+  REFUSED(workspace + 4, grad_out, index_data, grad_in, "workspace", "multiple of 8");
+}
+
+static void run(float value) {
+  struct call c = prepare(grad_out, index_data, grad_in);
+  grad_out[0] = value;
+  OK_OR_SAY(aclnnAdaptiveMaxPool2dBackward(workspace, c.size, c.executor, NULL));
+  OK_OR_SAY(aclrtSynchronizeStream(NULL)); /* this thread computes */
+  destroy(&c);
+}
+
+static void the_callers_rounding_mode_does_not_matter(void **state) {
+  (void)state;
+  const int before = fegetround();
+  fesetround(FE_TOWARDZERO);
+  run(0.1f);
+  assert_int_equal(fegetround(), FE_TOWARDZERO); /* and is left alone */
+  fesetround(before);
+  assert_true(grad_in[5] == 0.1f);
+}
+
+static void subnormal_gradients_arrive_whatever_the_caller_flushes(void **state) {
+  (void)state;
+#if defined(__x86_64__)
+  const uint32_t before = _mm_getcsr();
+  _mm_setcsr(before | 0x8040u); /* flush to zero, denormals are zero */
+#endif
+  run(0x1p-140f);
+#if defined(__x86_64__)
+  assert_int_equal(_mm_getcsr() & 0x8040u, 0x8040u);
+  _mm_setcsr(before);
+#endif
+  uint32_t bits;
+  memcpy(&bits, &grad_in[5], sizeof bits);
+  assert_int_equal(bits, 1u << 9);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(workspace_must_lie_in_its_allocation),
+      cmocka_unit_test(workspace_must_not_overlap_a_tensor),
+      cmocka_unit_test(addresses_must_be_aligned_to_their_type),
+      cmocka_unit_test(the_callers_rounding_mode_does_not_matter),
+      cmocka_unit_test(subnormal_gradients_arrive_whatever_the_caller_flushes),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down_device);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trial.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
+#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
+#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
+#include "aclnnop/aclnn_avgpool2d_backward.h"
+#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
+#include "float_format.h"
+
+static const char *const tensor_names[POOL_TENSORS] = {"gradOutput", "self", "indices",
+                                                       "gradInput"};
+
+/* Poison is NaN where gradients lie.  Between indices it is 0, a cell like any other: a stray read
+ * there must not be dropped as out of range. */
+enum { NAN_BYTES = 0xff, INDEX_BYTES = 0x00, WORKSPACE_BYTES = 0xa5 };
+
+static bool fail(struct trial *t, const char *what, int status) {
+  const char *text = aclGetRecentErrMsg();
+  snprintf(t->why, sizeof t->why, "%s gave %d: %.380s", what, status,
+           text == NULL ? "(no sentence)" : text);
+  return false;
+}
+
+static size_t element_bytes(const struct problem *p, int tensor) {
+  return tensor == INDICES ? (size_t)p->index_bytes : float_formats[p->type].bytes;
+}
+
+static bool make_memory(struct trial *t) {
+  for (int i = 0; i < POOL_TENSORS; i++) {
+    t->layout[i] = tensor_lay_out(&t->problem, i);
+    const size_t bytes = (size_t)t->layout[i].elements * element_bytes(&t->problem, i);
+    if (!guarded_make(&t->memory[i], bytes, i == INDICES ? INDEX_BYTES : NAN_BYTES)) return false;
+  }
+  t->outputs = tensor_cells(&t->layout[GRAD_OUT]);
+  t->cells = tensor_cells(&t->layout[GRAD_IN]);
+  t->x = calloc((size_t)t->cells + 1, sizeof *t->x);
+  t->grad_in = calloc((size_t)t->cells + 1, sizeof *t->grad_in);
+  t->grad_out = calloc((size_t)t->outputs + 1, sizeof *t->grad_out);
+  t->index = calloc((size_t)t->outputs + 1, sizeof *t->index);
+  return t->x != NULL && t->grad_in != NULL && t->grad_out != NULL && t->index != NULL;
+}
+
+bool trial_open(struct trial *t, const struct problem *p) {
+  *t = (struct trial){.problem = *p, .pool = problem_pooling(p)};
+  if (!make_memory(t)) {
+    snprintf(t->why, sizeof t->why, "no memory for the problem");
+    return false;
+  }
+  trial_fill(t);
+  for (int i = 0; i < POOL_TENSORS; i++) {
+    const int status = guarded_send(&t->memory[i]);
+    if (status != ACL_SUCCESS) return fail(t, "sending the data", status);
+  }
+  return true;
+}
+
+void trial_close(struct trial *t) {
+  for (int i = 0; i < POOL_TENSORS; i++) guarded_free(&t->memory[i]);
+  guarded_free(&t->workspace);
+  free(t->x);
+  free(t->grad_in);
+  free(t->grad_out);
+  free(t->index);
+}
+
+/* --- the call ----------------------------------------------------------------------------------
+ */
+
+struct call {
+  aclTensor *tensor[POOL_TENSORS];
+  aclIntArray *kernel, *stride, *pad, *dilation;
+  uint64_t workspace_size;
+  aclOpExecutor *executor;
+};
+
+/* Dense tensors come with no strides and their shape as storage, others with a flat storage. */
+static aclTensor *describe(const struct trial *t, int i) {
+  const struct tensor_layout *l = &t->layout[i];
+  const aclDataType index = t->problem.index_bytes == 8 ? ACL_INT64 : ACL_INT32;
+  const aclDataType dtype = i == INDICES ? index : float_formats[t->problem.type].dtype;
+  const bool nowhere = t->problem.late || l->elements == 0; /* an empty tensor needs no address */
+  return aclCreateTensor(l->dims, (uint64_t)l->rank, dtype, l->dense ? NULL : l->strides, l->offset,
+                         t->problem.format, l->dense ? l->dims : &l->elements,
+                         l->dense ? (uint64_t)l->rank : 1, nowhere ? NULL : t->memory[i].device);
+}
+
+static aclIntArray *sizes(const struct window_sizes *s, int64_t missing) {
+  if (s->count == STRIDE_NULL) return NULL;
+  if (s->count == 0 && missing >= 0) return aclCreateIntArray(&missing, 1);
+  return aclCreateIntArray(s->of, (uint64_t)s->count);
+}
+
+static void make_call(const struct trial *t, struct call *c) {
+  *c = (struct call){.workspace_size = 0};
+  for (int i = 0; i < POOL_TENSORS; i++) c->tensor[i] = describe(t, i);
+  c->kernel = sizes(&t->problem.kernel, -1);
+  c->stride = sizes(&t->problem.stride, -1);
+  c->pad = sizes(&t->problem.pad, 0);
+  c->dilation = sizes(&t->problem.dilation, 1);
+}
+
+static void drop_call(struct call *c) {
+  for (int i = 0; i < POOL_TENSORS; i++) (void)aclDestroyTensor(c->tensor[i]);
+  (void)aclDestroyIntArray(c->kernel);
+  (void)aclDestroyIntArray(c->stride);
+  (void)aclDestroyIntArray(c->pad);
+  (void)aclDestroyIntArray(c->dilation);
+}
+
+static aclnnStatus first_phase(const struct problem *p, struct call *c) {
+  aclTensor *const *v = c->tensor;
+  switch (p->op) {
+    case MAX_POOL2D:
+      return aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
+          v[GRAD_OUT], v[SELF], v[INDICES], c->kernel, c->stride, c->pad, c->dilation, p->ceil,
+          v[GRAD_IN], &c->workspace_size, &c->executor);
+    case AVG_POOL2D:
+      return aclnnAvgPool2dBackwardGetWorkspaceSize(
+          v[GRAD_OUT], v[SELF], c->kernel, c->stride, c->pad, p->ceil, p->include_pad, p->divisor,
+          (int8_t)p->cube, v[GRAD_IN], &c->workspace_size, &c->executor);
+    case ADAPTIVE_MAX_POOL2D:
+      return aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(
+          v[GRAD_OUT], v[SELF], v[INDICES], v[GRAD_IN], &c->workspace_size, &c->executor);
+    case ADAPTIVE_MAX_POOL3D:
+      return aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize(
+          v[GRAD_OUT], v[SELF], v[INDICES], v[GRAD_IN], &c->workspace_size, &c->executor);
+    default:
+      return aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], v[GRAD_IN],
+                                                            &c->workspace_size, &c->executor);
+  }
+}
+
+typedef aclnnStatus second_phase(void *, uint64_t, aclOpExecutor *, aclrtStream);
+
+static second_phase *const second_phases[POOL_OPERATORS] = {
+    [MAX_POOL2D] = aclnnMaxPool2dWithIndicesBackward,
+    [AVG_POOL2D] = aclnnAvgPool2dBackward,
+    [ADAPTIVE_MAX_POOL2D] = aclnnAdaptiveMaxPool2dBackward,
+    [ADAPTIVE_MAX_POOL3D] = aclnnAdaptiveMaxPool3dBackward,
+    [ADAPTIVE_AVG_POOL3D] = aclnnAdaptiveAvgPool3dBackward,
+};
+
+/* Exactly what was asked for, with garbage in it; the same in every launch. */
+static bool make_workspace(struct trial *t, uint64_t size) {
+  if (t->workspace.device == NULL && size > 0) {
+    if (!guarded_make(&t->workspace, (size_t)size, WORKSPACE_BYTES)) return false;
+    const int status = guarded_send(&t->workspace);
+    if (status != ACL_SUCCESS) return fail(t, "making the workspace", status);
+  }
+  if (t->workspace.bytes == size) return true;
+  snprintf(t->why, sizeof t->why, "workspaceSize was %zu, now it is %" PRIu64, t->workspace.bytes,
+           size);
+  return false;
+}
+
+static bool start(struct trial *t, struct call *c, aclrtStream stream) {
+  aclnnStatus status = first_phase(&t->problem, c);
+  if (status != 0) return fail(t, "the first phase", status);
+  if (!make_workspace(t, c->workspace_size)) {
+    (void)aclDestroyAclOpExecutor(c->executor);
+    return false;
+  }
+  for (int i = 0; i < POOL_TENSORS && t->problem.late; i++)
+    if (t->layout[i].elements > 0) (void)aclSetRawTensorAddr(c->tensor[i], t->memory[i].device);
+  status =
+      second_phases[t->problem.op](t->workspace.device, c->workspace_size, c->executor, stream);
+  return status == 0 || fail(t, "the second phase", status);
+}
+
+/* The report of indices outside their plane ends a stream with an error where it is told to. */
+static bool finish(struct trial *t, aclrtStream stream) {
+  const int status = aclrtSynchronizeStream(stream);
+  t->bad_index_reported = status == ACL_ERROR_RT_AICORE_EXCEPTION;
+  if (!t->bad_index_reported) return status == ACL_SUCCESS || fail(t, "the stream", status);
+  const char *text = aclGetRecentErrMsg();
+  const char *count = text == NULL ? NULL : strstr(text, "Backward: ");
+  t->reported = count == NULL ? -1 : strtoll(count + strlen("Backward: "), NULL, 10);
+  return true;
+}
+
+bool trial_launch(struct trial *t, aclrtStream stream) {
+  struct call c;
+  make_call(t, &c);
+  const bool started = start(t, &c, stream);
+  drop_call(&c);
+  return started && finish(t, stream);
+}
+
+bool trial_reset(struct trial *t) {
+  const int status = guarded_send(&t->memory[GRAD_IN]);
+  return status == ACL_SUCCESS || fail(t, "sending the data", status);
+}
+
+/* --- what came back ----------------------------------------------------------------------------
+ */
+
+/* Takes the cells out and leaves poison in their places. */
+static bool take_cells(struct trial *t) {
+  const struct float_format *format = &float_formats[t->problem.type];
+  char poison[8], *found = guarded_found(&t->memory[GRAD_IN]);
+  memset(poison, NAN_BYTES, sizeof poison);
+  for (int64_t i = 0; i < t->cells; i++) {
+    char *at = found + tensor_place(&t->layout[GRAD_IN], i) * (int64_t)format->bytes;
+    if (memcmp(at, poison, format->bytes) == 0) {
+      snprintf(t->why, sizeof t->why, "cell %" PRId64 " of gradInput was not written", i);
+      return false;
+    }
+    t->grad_in[i] = float_decode(format, at);
+    memcpy(at, poison, format->bytes);
+  }
+  return true;
+}
+
+static bool fetch(struct trial *t, struct guarded *memory, const char *name) {
+  int64_t offset;
+  if (memory->device == NULL) return true;
+  const int status = guarded_fetch(memory);
+  if (status != ACL_SUCCESS) return fail(t, "fetching the data", status);
+  if (memory == &t->memory[GRAD_IN] && !t->bad_index_reported && !take_cells(t)) return false;
+  const bool guards_only =
+      memory == &t->workspace || (memory == &t->memory[GRAD_IN] && t->bad_index_reported);
+  if (!guarded_differs(memory, guards_only, &offset)) return true;
+  snprintf(t->why, sizeof t->why, "byte %" PRId64 " of the %zu of %s was changed", offset,
+           memory->bytes, name);
+  return false;
+}
+
+bool trial_fetch(struct trial *t) {
+  for (int i = 0; i < POOL_TENSORS; i++)
+    if (!fetch(t, &t->memory[i], tensor_names[i])) return false;
+  return fetch(t, &t->workspace, "the workspace");
+}
+
+bool trial_run(const struct problem *p, aclrtStream stream, char why[PROBLEM_TEXT]) {
+  struct trial t;
+  const bool right =
+      trial_open(&t, p) && trial_launch(&t, stream) && trial_fetch(&t) && trial_compare(&t);
+  if (!right) memcpy(why, t.why, PROBLEM_TEXT);
+  trial_close(&t);
+  return right;
+}
