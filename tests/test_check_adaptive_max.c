@@ -347,7 +347,8 @@ static void as_950(void **product) {
     ACCEPTED(spatial, set_plane(&c, 65536, 32768), IDX.dtype = ACL_INT64);
   }
   REFUSED(2,
-          "self is [1,1,65536,32768], a plane may have at most 2147483647 cells, or what 64 bits count with DT_INT64",
+          "self is [1,1,65536,32768], a plane may have at most 2147483647 cells, or what 64 bits "
+          "count with DT_INT64",
           set_plane(&c, 65536, 32768));
 }
 

@@ -18,14 +18,16 @@ static const struct pg_soc portable = {.npu_arch = 2201,
 static const struct pg_soc products[] = {
     {.prefix = "Ascend910B", .npu_arch = 2201},
     {.prefix = "Ascend910_93", .npu_arch = 2201},
-#define ASCEND950(name)                                                                          \
-  {                                                                                              \
-    .prefix = name, .npu_arch = 3510, .max_half = true, .max_int64 = true, .max_dilation = true, \
-    .max_nhwc = true, .adaptive_max3d_int64 = true, .large_planes = true, .empty_batch = true    \
-  }
-    ASCEND950("Ascend950"),
-    ASCEND950("Ascend910_95"), /* an older name of the same */
-#undef ASCEND950
+    {.prefix = "Ascend950",
+     .older_prefix = "Ascend910_95",
+     .npu_arch = 3510,
+     .max_half = true,
+     .max_int64 = true,
+     .max_dilation = true,
+     .max_nhwc = true,
+     .adaptive_max3d_int64 = true,
+     .large_planes = true,
+     .empty_batch = true},
 };
 static const char default_name[] = "Ascend910B1";
 
@@ -36,9 +38,14 @@ static const char
     *chosen_name; /* NULL: not configured; names are kept for ever, programs hold them */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static bool starts_with(const char *name, const char *prefix) {
+  return prefix != NULL && strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
 const struct pg_soc *pg_soc_find(const char *name) {
   for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
-    if (strncmp(name, products[i].prefix, strlen(products[i].prefix)) == 0) return &products[i];
+    if (starts_with(name, products[i].prefix) || starts_with(name, products[i].older_prefix))
+      return &products[i];
   return NULL;
 }
 

@@ -9,8 +9,9 @@
 #include "acl/acl_base.h"
 
 struct pg_soc {
-  const char *prefix; /* names that start so belong to the row; NULL: the portable profile */
-  int npu_arch;       /* ACL_DEV_ATTR_NPU_ARCH */
+  const char *prefix;       /* names that start so belong to the row; NULL: the portable profile */
+  const char *older_prefix; /* likewise; optional */
+  int npu_arch;             /* ACL_DEV_ATTR_NPU_ARCH */
   /* MaxPool2dWithIndicesBackward: half types, INT64 indices, dilation above 1, NHWC */
   bool max_half, max_int64, max_dilation, max_nhwc;
   bool adaptive_max3d_int64; /* AdaptiveMaxPool3dBackward: INT64 indices */

@@ -60,7 +60,7 @@ static aclnnStatus check_windows(struct args *a) {
 /* Precision is never lowered here, but what the product would refuse is refused. */
 static aclnnStatus check_math_type(const struct args *a) {
   const aclDataType dtype = a->view[SELF].tensor->dtype;
-  const int type = a->cube_math_type;
+  const int8_t type = a->cube_math_type; /* a number, not a character */
   PG_CHECK_AS(a->api, type >= 0 && type <= 3, ACLNN_ERR_PARAM_INVALID,
               "cubeMathType is %d, allowed is 0 to 3", type);
   PG_CHECK_AS(a->api, type != 2 || dtype != ACL_BF16, ACLNN_ERR_PARAM_INVALID,

@@ -23,15 +23,16 @@ aclError pg_index_judge(const union pg_kernel_args *args, const struct pg_index_
                         struct pg_failure *why) {
   const struct pg_pooling *p = &args->scatter.pool;
   const enum pg_index_policy policy = pg_index_policy();
+  const int64_t outputs = p->n * p->c * p->d.out * p->h.out * p->w.out;
+  const int64_t cells = p->d.in * p->h.in * p->w.in;
   char where[160];
   if (policy == PG_INDEX_OFF) return ACL_SUCCESS;
   place(&args->scatter, report->position, where);
   pg_failure_set(why, ACL_ERROR_RT_AICORE_EXCEPTION,
                  "%s: %lld of %lld indices lie outside their plane of %lld cells and were dropped, "
                  "the first at %s is %lld; POOLGRAD_INDEX_CHECK=%s",
-                 args->scatter.op, (long long)report->count,
-                 (long long)(p->n * p->c * p->d.out * p->h.out * p->w.out),
-                 (long long)(p->d.in * p->h.in * p->w.in), where, (long long)report->value,
+                 args->scatter.op, (long long)report->count, (long long)outputs, (long long)cells,
+                 where, (long long)report->value,
                  policy == PG_INDEX_ERROR ? "warn goes on with a warning"
                                           : "error makes this an error, off silences it");
   if (policy == PG_INDEX_ERROR) return why->code;
