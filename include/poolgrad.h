@@ -15,6 +15,9 @@
  *   POOLGRAD_THREADS  How many threads the CPU device computes with, 1 to 1024. Anything else makes
  *                     aclInit fail with 100000. Unset or empty: as many as the CPUs this process
  *                     may use. Results do not depend on it.
+ *   POOLGRAD_ISA      The instruction set of the CPU device's kernels: "avx512", "avx2", "scalar".
+ *                     One that is unknown or that the CPU cannot run makes aclInit fail with
+ *                     100000. Unset: the best there is. Results do not depend on it.
  *   POOLGRAD_SOC      A product name (Ascend910B..., Ascend910_93, Ascend950, Ascend910_95): the
  *                     limits of that product hold as well, so that a program learns here what its
  *                     target would refuse. An unknown name makes aclInit fail with 100000. Unset:
@@ -48,6 +51,10 @@ POOLGRAD_API int poolgrad_threads(void);
  * Results do not change. 0, or 100000 ACL_ERROR_INVALID_PARAM for a negative or absurdly large
  * count: the number stays as it was, and aclGetRecentErrMsg has the sentence. */
 POOLGRAD_API int poolgrad_set_threads(int count);
+
+/* The instruction set whose kernels the CPU device uses: "avx512", "avx2" or "scalar". Static
+ * storage. */
+POOLGRAD_API const char *poolgrad_isa(void);
 
 /* One line per device, "0: cpu (2 threads)\n". The text belongs to the calling thread and is good
  * until that thread's next call. */

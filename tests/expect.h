@@ -48,7 +48,10 @@ static inline void expect_words(const char *call, int status, int code, const ch
 /* cmocka fixtures: a process with aclInit and device 0, and its end. */
 static inline int set_up_device(void **state) {
   (void)state;
-  return aclInit(NULL) != ACL_SUCCESS || aclrtSetDevice(0) != ACL_SUCCESS;
+  if (aclInit(NULL) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS) return 0;
+  const char *text = aclGetRecentErrMsg();
+  (void)fprintf(stderr, "no device: %s\n", text == NULL ? "" : text);
+  return 1;
 }
 
 static inline int tear_down_device(void **state) {

@@ -14,6 +14,7 @@ static void forget_environment(void) {
   unsetenv("POOLGRAD_DEVICES");
   unsetenv("POOLGRAD_THREADS");
   unsetenv("POOLGRAD_SOC");
+  unsetenv("POOLGRAD_ISA");
   unsetenv("ASCEND_RT_VISIBLE_DEVICES");
 }
 
@@ -322,6 +323,15 @@ static void the_thread_count_is_the_devices_cores(void **state) {
   assert_int_equal(cores, 3);
 }
 
+static void an_instruction_set_can_be_forced_and_asked_for(void **state) {
+  (void)state;
+  setenv("POOLGRAD_ISA", "mmx", 1);
+  FAILS(aclInit(NULL), 100000, "aclInit", "POOLGRAD_ISA", "mmx", "scalar");
+  setenv("POOLGRAD_ISA", "scalar", 1);
+  OK_OR_SAY(aclInit(NULL));
+  assert_string_equal(poolgrad_isa(), "scalar");
+}
+
 static void the_last_error_is_the_runtimes_alone(void **state) {
   (void)state;
   const aclrtLastErrLevel thread = ACL_RT_THREAD_LEVEL;
@@ -355,6 +365,7 @@ int main(void) {
       cmocka_unit_test(the_product_is_the_chosen_one),
       APART(a_wrong_thread_count_is_refused),
       APART(the_thread_count_is_the_devices_cores),
+      APART(an_instruction_set_can_be_forced_and_asked_for),
       APART(the_last_error_is_the_runtimes_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

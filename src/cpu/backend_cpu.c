@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cpu/kernel_set.h"
 #include "cpu/queue.h"
 #include "cpu/step.h"
 #include "cpu/workers.h"
@@ -23,6 +24,11 @@ static void describe(int device, char *text, size_t size) {
 static int core_count(int device) {
   (void)device;
   return pg_workers_count();
+}
+
+static aclError configure(const char *api) {
+  PG_TRY(pg_kernels_configure(api));
+  return pg_workers_configure(api);
 }
 
 static void shut_down(void) {
@@ -79,7 +85,7 @@ const struct pg_backend pg_backend_cpu = {
     .device_count = device_count,
     .describe = describe,
     .core_count = core_count,
-    .configure = pg_workers_configure,
+    .configure = configure,
     .shut_down = shut_down,
     .alloc = allocate,
     .free = release,

@@ -2,9 +2,60 @@
 #include "cpu/kernel_set.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-static const struct pg_kernel_set *const sets[] = {&pg_kernels_scalar}; /* best first */
+#include "core/status.h"
+#include "cpu/cpu_features.h"
+#include "poolgrad.h"
+
+/* Best first; the last one is complete and runs anywhere. */
+static const struct row {
+  const struct pg_kernel_set *set;
+  bool (*runs_here)(void);
+} rows[] = {PG_X86_SETS{&pg_kernels_scalar, pg_cpu_is_any}};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static _Atomic(const struct row *) chosen; /* where the search begins; NULL: not decided yet */
+
+static const struct row *best_row(void) {
+  const struct row *row = rows;
+  while (!row->runs_here()) row++;
+  return row;
+}
+
+static aclError forced_row(const char *api, const char *name, const struct row **out) {
+  char usable[64] = "";
+  for (const struct row *row = rows; row < rows + ROWS; row++) {
+    if (!row->runs_here()) continue;
+    *out = row;
+    if (strcmp(row->set->isa, name) == 0) return ACL_SUCCESS;
+    snprintf(usable + strlen(usable), sizeof usable - strlen(usable), " %s", row->set->isa);
+  }
+  return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                 "POOLGRAD_ISA is '%s', this library on this CPU has:%s", name, usable);
+}
+
+aclError pg_kernels_configure(const char *api) {
+  const char *name = getenv("POOLGRAD_ISA");
+  const struct row *row = best_row();
+  if (name != NULL && name[0] != '\0') PG_TRY(forced_row(api, name, &row));
+  atomic_store(&chosen, row);
+  return ACL_SUCCESS;
+}
+
+/* Without aclInit a wrong POOLGRAD_ISA leaves its sentence and the best set. */
+static const struct row *chosen_row(void) {
+  const struct row *row = atomic_load_explicit(&chosen, memory_order_acquire);
+  if (row != NULL) return row;
+  return pg_kernels_configure("POOLGRAD_ISA") == ACL_SUCCESS ? atomic_load(&chosen) : best_row();
+}
+
+const char *poolgrad_isa(void) { return chosen_row()->set->isa; }
 
 static enum pg_element element_of(aclDataType dtype) {
   switch (dtype) {
@@ -21,9 +72,9 @@ static enum pg_element element_of(aclDataType dtype) {
 
 pg_kernel_fn *pg_kernel_find(enum pg_kernel id, aclDataType dtype) {
   const enum pg_element element = element_of(dtype);
-  size_t i = 0; /* the last set is complete */
-  while (i + 1 < sizeof sets / sizeof sets[0] && sets[i]->fn[id][element] == NULL) i++;
-  return sets[i]->fn[id][element];
+  const struct row *row = chosen_row();
+  while (row + 1 < rows + ROWS && row->set->fn[id][element] == NULL) row++;
+  return row->set->fn[id][element];
 }
 
 /* Guards all reports: bad indices are rare, and a tile comes here once. */

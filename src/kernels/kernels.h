@@ -17,6 +17,7 @@ enum pg_kernel {
   PG_KERNEL_SCATTER,   /* pg_scatter_args */
   PG_KERNEL_RESCATTER, /* pg_scatter_args */
   PG_KERNEL_SPREAD,    /* pg_spread_args */
+  PG_KERNEL_REPEAT,    /* pg_repeat_args */
   PG_KERNEL_COUNT
 };
 
@@ -68,6 +69,7 @@ struct pg_scatter_args {
   int64_t tile, tiles;
   const char *op;      /* for the report */
   bool has_depth;      /* likewise */
+  bool contiguous;     /* grad_in's planes are */
   int32_t index_bytes; /* 4 or 8 */
 };
 
@@ -86,13 +88,25 @@ struct pg_spread_args {
   int64_t h_tile, w_tile, h_tiles, w_tiles;
 };
 
-/* What tiles may hold: SCATTER's tile, and SPREAD's h_tile * w_tile. */
-enum { PG_SCATTER_TILE = 8192, PG_SPREAD_TILE = 2048 };
+/* One output whose window is the whole plane: grad_in[n, c, i] = grad_out[n, c] / divisor for the
+ * `cells` cells that follow each other.  An item is a plane. */
+struct pg_repeat_args {
+  const void *grad_out;
+  void *grad_in;
+  int64_t c, out_n, out_c, in_n, in_c; /* channels; strides in elements */
+  int64_t cells, divisor;
+};
+
+/* What tiles may hold: SCATTER's tile; SPREAD's w_tile, and h_tile * w_tile with w_tile rounded up
+ * to PG_SPREAD_LANES. */
+enum { PG_SPREAD_LANES = 16 };
+enum { PG_SCATTER_TILE = 8192, PG_SPREAD_TILE = 4096, PG_SPREAD_WIDTH = 512 };
 
 union pg_kernel_args {
   struct pg_fill_args fill;
   struct pg_scatter_args scatter;
   struct pg_spread_args spread;
+  struct pg_repeat_args repeat;
 };
 
 typedef void pg_kernel_fn(const void *args, int64_t begin, int64_t end);

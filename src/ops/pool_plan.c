@@ -7,6 +7,8 @@
 #include "core/checked.h"
 #include "ops/index_report.h"
 
+enum { REPEAT_PLANES = 64 };
+
 /* Memory a view's cells take, for choosing the number of threads: what 64 bits cannot hold (inputs
  * with stride 0 get there) counts as the most they can. */
 static int64_t byte_count(const struct pg_view *view) {
@@ -35,8 +37,9 @@ static int64_t blocks(int64_t length, int64_t block) { return (length + block - 
 /* One tile is w_tile cells wide and as many rows high as fit. */
 static void set_spread_tiles(struct pg_spread_args *args) {
   const int64_t width = args->pool.w.in, height = args->pool.h.in;
-  args->w_tile = width < PG_SPREAD_TILE ? width : PG_SPREAD_TILE;
-  args->h_tile = PG_SPREAD_TILE / args->w_tile < height ? PG_SPREAD_TILE / args->w_tile : height;
+  args->w_tile = width < PG_SPREAD_WIDTH ? width : PG_SPREAD_WIDTH;
+  const int64_t pitch = blocks(args->w_tile, PG_SPREAD_LANES) * PG_SPREAD_LANES;
+  args->h_tile = PG_SPREAD_TILE / pitch < height ? PG_SPREAD_TILE / pitch : height;
   args->w_tiles = blocks(width, args->w_tile);
   args->h_tiles = blocks(height, args->h_tile);
 }
@@ -61,6 +64,63 @@ static void plan_spread(struct pg_plan *plan, const struct pg_avg_call *call) {
     bind(plan, offsetof(struct pg_spread_args, grad_out),
          pg_view_operand(plan, call->grad_out, false), call->grad_out);
   bind(plan, offsetof(struct pg_spread_args, grad_in), pg_view_operand(plan, call->grad_in, true),
+       call->grad_in);
+}
+
+/* Do the cells of a plane follow each other? */
+static bool has_contiguous_planes(const struct pg_view *view) {
+  const int64_t *dims = view->dims, *s = view->strides.of;
+  const int64_t row = dims[PG_W], slice = row * dims[PG_H];
+  return (s[PG_W] == 1 || dims[PG_W] == 1) && (s[PG_H] == row || dims[PG_H] == 1) &&
+         (s[PG_D] == slice || dims[PG_D] == 1);
+}
+
+static bool covers(const struct pg_axis *axis) {
+  const struct pg_range r = pg_window(axis, 0);
+  return axis->out == 1 && r.begin <= 0 && r.end >= axis->in;
+}
+
+static int64_t counted(const struct pg_axis *axis, bool with_padding) {
+  struct pg_range r = pg_window(axis, 0);
+  if (!with_padding)
+    r = pg_window_clip(axis, r);
+  else if (r.end > axis->in + axis->pad)
+    r.end = axis->in + axis->pad;
+  return r.end - r.begin;
+}
+
+/* A global average: each plane is one value.  Few large planes are left to SPREAD, which cuts
+ * them. */
+static bool is_repeat(const struct pg_avg_call *call) {
+  const struct pg_pooling *p = &call->pool;
+  return covers(&p->d) && covers(&p->h) && covers(&p->w) && p->n * p->c >= REPEAT_PLANES &&
+         has_contiguous_planes(call->grad_in);
+}
+
+static void plan_repeat(struct pg_plan *plan, const struct pg_avg_call *call) {
+  const struct pg_pooling *p = &call->pool;
+  const bool pad = call->count_include_pad;
+  const struct pg_repeat_args args = {
+      .c = p->c,
+      .out_n = call->grad_out->strides.of[PG_N],
+      .out_c = call->grad_out->strides.of[PG_C],
+      .in_n = call->grad_in->strides.of[PG_N],
+      .in_c = call->grad_in->strides.of[PG_C],
+      .cells = p->d.in * p->h.in * p->w.in,
+      .divisor = call->divisor != 0
+                     ? call->divisor
+                     : counted(&p->d, pad) * counted(&p->h, pad) * counted(&p->w, pad)};
+  const struct pg_plan_kernel kernel = {
+      .id = PG_KERNEL_REPEAT,
+      .dtype = call->grad_in->tensor->dtype,
+      .items = p->n * p->c,
+      .bytes = add_bytes(byte_count(call->grad_in), byte_count(call->grad_out)),
+      .args = &args,
+      .args_bytes = sizeof args};
+  pg_plan_add(plan, &kernel);
+  bind(plan, offsetof(struct pg_repeat_args, grad_out),
+       pg_view_operand(plan, call->grad_out, false), call->grad_out);
+  bind(plan, offsetof(struct pg_repeat_args, grad_in), pg_view_operand(plan, call->grad_in, true),
        call->grad_in);
 }
 
@@ -89,22 +149,31 @@ static void plan_clear(struct pg_plan *plan, int64_t tiles) {
   pg_plan_bind(plan, offsetof(struct pg_fill_args, dst), PG_WORKSPACE, 0);
 }
 
+/* Whole rows where they fit. */
+static void set_scatter_tiles(struct pg_scatter_args *args) {
+  const int64_t width = args->pool.w.in, plane = args->pool.d.in * args->pool.h.in * width;
+  const int64_t rows = PG_SCATTER_TILE / width;
+  args->tile = rows > 0 ? rows * width : PG_SCATTER_TILE;
+  if (args->tile > plane) args->tile = plane;
+  args->tiles = blocks(plane, args->tile);
+}
+
 /* Small planes are one tile and one step.  Large ones are cut, their tiles look at near outputs
  * only, and a last step mends the tiles that an index from far away points into. */
 static aclnnStatus plan_scatter(const char *api, struct pg_plan *plan,
                                 const struct pg_max_call *call) {
   const struct pg_pooling *p = &call->pool;
-  const int64_t plane = p->d.in * p->h.in * p->w.in, planes = p->n * p->c;
+  const int64_t planes = p->n * p->c;
   struct pg_scatter_args args = {
       .out_strides = call->grad_out->strides,
       .index_strides = call->index->strides,
       .in_strides = call->grad_in->strides,
       .pool = *p,
-      .tile = plane < PG_SCATTER_TILE ? plane : PG_SCATTER_TILE,
-      .tiles = blocks(plane, PG_SCATTER_TILE),
       .op = call->op,
       .has_depth = call->has_depth,
+      .contiguous = has_contiguous_planes(call->grad_in),
       .index_bytes = (int32_t)aclDataTypeSize(call->index->tensor->dtype)};
+  set_scatter_tiles(&args);
   struct pg_plan_kernel kernel = {
       .id = PG_KERNEL_SCATTER,
       .dtype = call->grad_in->tensor->dtype,
@@ -160,6 +229,9 @@ aclnnStatus pg_plan_avg_backward(const char *api, const struct pg_avg_call *call
                                  uint64_t *workspace_size, aclOpExecutor **executor) {
   struct pg_plan *plan;
   PG_TRY(pg_plan_create(api, &plan));
-  if (!is_empty(call->grad_in)) plan_spread(plan, call);
+  if (!is_empty(call->grad_in) && !is_empty(call->grad_out) && is_repeat(call))
+    plan_repeat(plan, call);
+  else if (!is_empty(call->grad_in))
+    plan_spread(plan, call);
   return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kernel sets were built, and which this CPU can run. */
+#ifndef PG_CPU_FEATURES_H_
+#define PG_CPU_FEATURES_H_
+
+#include <stdbool.h>
+
+static inline bool pg_cpu_is_any(void) { return true; }
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* Not every compiler knows the word "f16c". */
+static inline bool pg_cpu_has_f16c(void) {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
+static inline bool pg_cpu_has_avx2(void) {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && pg_cpu_has_f16c();
+}
+
+static inline bool pg_cpu_has_avx512(void) {
+  return pg_cpu_has_avx2() && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+
+#define PG_X86_SETS {&pg_kernels_avx512, pg_cpu_has_avx512}, {&pg_kernels_avx2, pg_cpu_has_avx2},
+
+#else
+#define PG_X86_SETS
+#endif
+
+#endif
