@@ -35,8 +35,10 @@ install: build
 	@echo "installed; next: source $(abspath $(PREFIX))/set_env.sh"
 
 bench: build
+	@bash tools/bootstrap.sh bench
+	@cmake --preset $(PRESET) > /dev/null
 	@$(cmake_build) --target bench
-	@set -e; for program in $(build_dir)/bench/bench_*; do $$program; done
+	@python3 bench/bench.py --build $(build_dir) $(ARGS)
 
 lint: build
 	@bash tools/bootstrap.sh lint
@@ -51,7 +53,7 @@ help:
 	@echo "make run        build, install into build/prefix, compile and run every example"
 	@echo "make test       build and run all tests"
 	@echo "make install    install into PREFIX ($(PREFIX))"
-	@echo "make bench      build and run the benchmarks"
+	@echo "make bench      build and run the benchmarks; ARGS=\"--quick --filter mp2\" passes arguments"
 	@echo "make lint       check layout, static analysis and the house rules"
 	@echo "make clean      remove build/"
 	@echo "PRESET=release|debug|asan|tsan|clang-release chooses the build."

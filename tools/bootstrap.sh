@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# bootstrap.sh [lint|ci]: installs the Debian packages that building and testing need; with lint also what linting
-# needs, with ci also what the comparison with PyTorch needs. Says nothing and touches nothing when all are there.
+# bootstrap.sh [lint|ci|bench]: installs the Debian packages that building and testing need; with lint also what linting
+# needs, with ci also what the comparison with PyTorch needs, with bench also the peers of the benchmarks. Says nothing
+# and touches nothing when all are there.
 set -euo pipefail
 
 missing=()
-wanted=
+wanted=()  # only if they can be had
 need() {  # need <package> <command that succeeds if it is there>
   local package=$1
   shift
@@ -36,17 +37,22 @@ if [ "${1:-}" = lint ] || [ "${1:-}" = ci ]; then
 fi
 if [ "${1:-}" = ci ]; then
   need python3-numpy has_module numpy
-  has_module torch || wanted=python3-torch  # not every Debian has it, and its tests skip without it
+  has_module torch || wanted+=(python3-torch)  # not every Debian has it, and its tests skip without it
+fi
+has_header() { echo "#include <$1>" | gcc -x c++ -E - ; }
+if [ "${1:-}" = bench ]; then
+  python3 -c 'import torch' 2> /dev/null || has_module torch || wanted+=(python3-torch)
+  has_header dnnl.hpp > /dev/null 2>&1 || wanted+=(libdnnl-dev)
 fi
 
-[ ${#missing[@]} -eq 0 ] && [ -z "$wanted" ] && exit 0
+[ ${#missing[@]} -eq 0 ] && [ ${#wanted[@]} -eq 0 ] && exit 0
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   as_root=(sudo -n)
 fi
 if ! has apt-get > /dev/null || ! "${as_root[@]}" true 2> /dev/null; then
-  echo "bootstrap: please install these packages (Debian's names) and run again: ${missing[*]} $wanted" >&2
+  echo "bootstrap: please install these packages (Debian's names) and run again: ${missing[*]} ${wanted[*]}" >&2
   [ ${#missing[@]} -eq 0 ] && exit 0
   exit 1
 fi
@@ -56,5 +62,6 @@ install() {
 }
 "${as_root[@]}" apt-get -qq update || [ ${#missing[@]} -eq 0 ]
 [ ${#missing[@]} -eq 0 ] || install "${missing[@]}"
-[ -z "$wanted" ] || install "$wanted" ||
-  echo "bootstrap: $wanted cannot be installed; the tests that compare with PyTorch will be skipped" >&2
+for package in "${wanted[@]}"; do
+  install "$package" || echo "bootstrap: $package cannot be installed; what compares with it will be left out" >&2
+done

@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times the operators on the rows of rows.txt, next to their limit and to PyTorch and oneDNN where installed.
+
+    make bench                                   the full table, some minutes
+    make bench ARGS="--quick --filter mp2"       passes arguments
+
+docs/performance.md says how the figures are taken.
+"""
+
+import argparse
+import ctypes
+import datetime
+import importlib.util
+import math
+import os
+import pathlib
+import platform
+import resource
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import contestants
+import report
+
+HERE = pathlib.Path(__file__).resolve().parent
+WARM_BELOW, TINY_BELOW, HUGE_FROM = 4 << 20, 64 << 10, 2 << 30
+DEPTH = 100  # calls in a queue
+MOST_SETS = 1024
+# How far a peer's result may be from ours, relative to the largest: halves are summed in halves there.
+TOLERANCE = {'f32': 1e-5, 'f16': 0.02, 'bf16': 0.1, 'f64': 1e-12}
+
+
+def find_torch():
+    """PyTorch, if need be by starting over in another Python; None when no Python here has it."""
+    if importlib.util.find_spec('torch'):
+        import torch
+        return torch
+    probe = 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)'
+    for python in ('/usr/bin/python3', shutil.which('python3')):
+        if python and subprocess.run([python, '-c', probe], check=False).returncode == 0:
+            os.execv(python, [python, *sys.argv])
+    return None
+
+
+def command():
+    """What repeats this run; where its files went does not matter."""
+    words = iter(sys.argv[1:])
+    given = []
+    for word in words:
+        if word in ('--build', '--csv', '--svg', '--markdown'):
+            next(words, None)
+        elif not word.startswith(('--build=', '--csv=', '--svg=', '--markdown=')):
+            given.append(word)
+    return 'make bench' + (f' ARGS={shlex.quote(shlex.join(given))}' if given else '')
+
+
+# --- the machine --------------------------------------------------------------------------------------
+
+def cpu_model():
+    try:
+        for line in pathlib.Path('/proc/cpuinfo').read_text(encoding='utf-8').splitlines():
+            if line.startswith('model name'):
+                return line.split(':', 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def last_level_cache():
+    """Bytes; 32 MB where the system does not say."""
+    sizes = [0]
+    for file in pathlib.Path('/sys/devices/system/cpu/cpu0/cache').glob('index*/size'):
+        number = file.read_text(encoding='utf-8').strip()
+        sizes.append(int(number.rstrip('KMG')) << {'K': 10, 'M': 20, 'G': 30}.get(number[-1], 0))
+    return max(sizes) or 32 << 20
+
+
+def available_memory():
+    for line in pathlib.Path('/proc/meminfo').read_text(encoding='utf-8').splitlines():
+        if line.startswith('MemAvailable'):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def disturbance():
+    """How often threads of this process lost their CPU to others, and how long they waited for one, in ns."""
+    waited = 0
+    for file in pathlib.Path('/proc/self/task').glob('*/schedstat'):
+        try:
+            waited += int(file.read_text(encoding='utf-8').split()[1])
+        except OSError:  # the thread has ended
+            pass
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, waited
+
+
+def others_seconds():
+    """CPU time that all other processes have used, in steps of 10 ms."""
+    ticks = pathlib.Path('/proc/stat').read_text(encoding='utf-8').split('\n', 1)[0].split()[1:9]
+    idle = int(ticks[3]) + int(ticks[4])
+    return (sum(map(int, ticks)) - idle) / os.sysconf('SC_CLK_TCK') - time.process_time()
+
+
+# --- measuring ----------------------------------------------------------------------------------------
+
+class Bench:
+    def __init__(self, options, torch):
+        self.options, self.torch, self.notes, self.where = options, torch, [], ''
+        self.native = contestants.Native(options.build / 'bench')
+        self.cold_bytes = 3 * last_level_cache()
+        self.library = ctypes.CDLL(str(options.build / 'lib64/libpoolgrad.so'))
+        self.onednn = None
+        if 'onednn' in options.peers:
+            try:
+                self.onednn = contestants.OneDnn.library(options.build / 'bench')
+            except OSError:
+                self.notes.append('oneDNN is left out: not installed (Debian: libdnnl-dev), or built without it.')
+        if 'torch' in options.peers and torch is None:
+            self.notes.append('PyTorch is left out: no Python here has it (Debian: python3-torch).')
+
+    def progress(self, text=''):
+        """One line that is written over; without a text it goes away."""
+        if sys.stderr.isatty():
+            print(f'\r\033[K{self.where} {text}' if text else '\r\033[K', end='', file=sys.stderr, flush=True)
+        elif text.endswith('preparing'):  # a log gets a line per row
+            print(f'{self.where} {text}', file=sys.stderr, flush=True)
+
+    def versions(self):
+        self.library.poolgrad_version.restype = ctypes.c_char_p
+        text = f'poolgrad {self.library.poolgrad_version().decode()}'
+        if hasattr(self.library, 'poolgrad_isa'):
+            self.library.poolgrad_isa.restype = ctypes.c_char_p
+            text += f' ({self.library.poolgrad_isa().decode()})'
+        if self.torch:
+            text += f', PyTorch {self.torch.__version__}'
+        if self.onednn:
+            text += f', oneDNN {self.onednn.onednn_version().decode()}'
+        return text
+
+    def header(self):
+        threads = self.options.threads
+        return [f'- {self.versions()}',
+                f'- {cpu_model()}, {os.cpu_count()} CPUs, last-level cache {last_level_cache() >> 20} MB; '
+                f'{threads} thread{"s" if threads > 1 else ""}',
+                f'- {datetime.date.today()}, load {os.getloadavg()[0]:.1f} at the start; repeat with `{command()}`']
+
+    def peers(self, row):
+        """Those that can compute the row."""
+        found = []
+        makers = [('PyTorch', self.torch, lambda: contestants.torch_forms(self.torch, row)),
+                  ('oneDNN', self.onednn, lambda: [contestants.OneDnn(self.onednn, row)])]
+        for name, there, make in makers:
+            try:
+                found += [(name, peer) for peer in make()] if there else []
+            except contestants.Unable:
+                pass  # the column stays empty
+        return found
+
+    def check(self, name, row, ours, peers):
+        """Every cell written, and the peers of one mind with us: else the figures mean nothing."""
+        row.poison(0)
+        ours.call(0, 1)
+        left = row.so.bench_unwritten(row.handle, 0)
+        if left:
+            self.notes.append(f'{name}: {left} cells of gradInput were not written.')
+        row.so.bench_keep(row.handle, 0)
+        kind = contestants.TYPES[row.facts.type]
+        for _, peer in peers:
+            if peer.name == 'oneDNN' and 'max' in row.facts.operator and kind != 'f32':
+                continue  # its forward saw rounded data, with ties
+            row.poison(0)
+            peer.call(0, 1)
+            difference = row.so.bench_difference(row.handle, 0)
+            if not difference <= TOLERANCE[kind]:
+                self.notes.append(f'{name}: {peer.name} differs by {difference:.2g} of the largest value.')
+
+    def sample(self, row, contestant, calls, warm):
+        """Microseconds per call, and whether no other process was in the way."""
+        a_set = 0 if warm else row.next_set()
+        switches, waited = disturbance()
+        us = contestant.call(a_set, calls)
+        switches_after, waited_after = disturbance()
+        if not warm:
+            row.poison(a_set)
+        return us, switches_after == switches and waited_after - waited < 20 * us * calls  # 2 %
+
+    def block(self, row, contestant, warm):
+        """Quiet and disturbed times of one contestant. Disturbed calls are repeated, up to a limit."""
+        least, most, budget = (2, 4, 1e5) if self.options.quick else (3, 8, 4e5)
+        time.sleep(0.005)  # for the other's threads to go to sleep
+        calls = 1
+        first, _ = self.sample(row, contestant, calls, warm)
+        if warm:  # batches of about a millisecond
+            calls = max(1, min(1000, int(1000 / first / getattr(contestant, 'depth', 1))))
+            first, _ = self.sample(row, contestant, calls, warm)
+        count = max(least, min(most, int(budget / (first * calls))))
+        quiet, disturbed = [], []
+        while len(quiet) < count and len(quiet) + len(disturbed) < 4 * count:
+            us, good = self.sample(row, contestant, calls, warm)
+            (quiet if good else disturbed).append(us)
+        return quiet, disturbed
+
+    def measure(self, name, row, everyone, warm):
+        """The times of each, and the names of those that other processes never left alone. Contestants take turns
+        in blocks, so that changes of the machine meet all."""
+        rounds, patience = (3, 1) if self.options.quick else (5, 8)
+        quiet, disturbed = ({contestant: [] for contestant in everyone} for _ in range(2))
+
+        def turn(contestant, what):
+            self.progress(f'{name}: {contestant.name}, {what}')
+            good, bad = self.block(row, contestant, warm)
+            quiet[contestant] += good
+            disturbed[contestant] += bad
+
+        start, others = time.monotonic(), others_seconds()
+        for number in range(rounds):
+            for contestant in everyone:
+                turn(contestant, f'round {number + 1} of {rounds}')
+        if others_seconds() - others < 0.02 + 0.05 * (time.monotonic() - start):
+            # Nobody else was there: a program's own threads waited for each other, and that counts.
+            return {c: quiet[c] + disturbed[c] for c in everyone}, set()
+        noisy = [contestant for contestant in everyone if len(quiet[contestant]) < 3]
+        for _ in range(patience):
+            for contestant in noisy:
+                time.sleep(0.5)
+                turn(contestant, 'waiting for a quiet moment')
+            noisy = [contestant for contestant in noisy if len(quiet[contestant]) < 3]
+        return ({c: quiet[c] + disturbed[c] if c in noisy else quiet[c] for c in everyone},
+                {contestant.name for contestant in noisy})
+
+    def result(self, name, line, row, kind, ours, peers):
+        tiny = kind in ('lone', 'queued')
+        twins = [] if tiny else contestants.twins(row, row.facts.floor < WARM_BELOW)
+        times, noisy = self.measure(f'{name} {kind}', row, [ours, *twins, *(peer for _, peer in peers)], kind != 'cold')
+        median = {contestant: statistics.median(values) for contestant, values in times.items()}
+        limit = min(twins, key=median.get, default=None)
+        noisy -= {twin.name for twin in twins if twin is not limit}
+        peers_us = {}
+        for label, peer in peers:
+            peers_us[label] = min(median[peer], peers_us.get(label, math.inf))
+            if peer.name == 'PyTorch mean' and peers_us[label] == median[peer]:
+                self.notes.append(f'{name}: PyTorch\'s time is that of the backward of mean.')
+        quartiles = statistics.quantiles(times[ours], n=4)
+        return report.Result(name, line, kind, row.facts.floor, median[ours], median.get(limit), peers_us,
+                             len(times[ours]), quartiles[2] / quartiles[0], noisy)
+
+    def sets_of(self, facts):
+        if facts.floor >= HUGE_FROM:
+            return 1
+        return min(MOST_SETS, max(2, -(-self.cold_bytes // facts.floor)))
+
+    def run_row(self, name, line):
+        """The results of one row: cold; warm too when it is small; lone and queued when it is tiny."""
+        facts = self.native.facts(line)
+        tiny, huge, sets = facts.floor < TINY_BELOW, facts.floor >= HUGE_FROM, self.sets_of(facts)
+        # Peers have buffers of their own; a huge row leaves no room for them.
+        needed = sets * facts.floor + (0 if huge else 2 * (2 * facts.read_bytes + facts.write_bytes))
+        if needed > 0.8 * available_memory():
+            self.notes.append(f'{name} is left out: {needed >> 20} MB are needed, '
+                              f'{available_memory() >> 20} MB are free.')
+            return []
+        self.progress(f'{name}: preparing')
+        row, peers = None, []
+        try:
+            row = contestants.Row(self.native, line, 1 if tiny else sets, self.options.threads, not huge)
+            ours = contestants.Ours(row)
+            peers = [] if huge else self.peers(row)
+            self.check(name, row, ours, peers)
+            if not tiny:
+                results = [self.result(name, line, row, 'cold', ours, peers)]
+                if facts.floor < WARM_BELOW:
+                    results.append(self.result(name, line, row, 'warm', ours, peers))
+                return results
+            lone = self.result(name, line, row, 'lone', ours, peers)
+            queued = self.result(name, line, row, 'queued', contestants.Ours(row, DEPTH), [])
+            queued.peers_us = lone.peers_us  # a peer's call returns when it is done: it has no queue
+            queued.noisy |= lone.noisy - {ours.name}
+            return [lone, queued]
+        except contestants.Unable as error:
+            self.notes.append(f'{name} failed: {error}')
+            return []
+        finally:
+            for _, peer in peers:
+                if peer.name == 'oneDNN':
+                    peer.close()
+            if row:
+                row.close()
+
+
+def read_rows(path):
+    rows = []
+    for line in path.read_text(encoding='utf-8').splitlines():
+        if line.strip() and not line.startswith('#'):
+            name, problem = line.split(':', 1)
+            rows.append((name.strip(), problem.strip()))
+    return rows
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--build', type=pathlib.Path, default=HERE.parent / 'build/release', help='the build folder')
+    parser.add_argument('--filter', default='', help='only rows whose name has one of these texts, comma separated')
+    parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument('--isa', help='avx512, avx2 or scalar (POOLGRAD_ISA)')
+    parser.add_argument('--quick', action='store_true', help='fewer repetitions')
+    parser.add_argument('--huge', action='store_true', help='the rows beyond 2 GB as well, without peers')
+    parser.add_argument('--peers', default='torch,onednn', help='torch, onednn, both or none')
+    parser.add_argument('--rows', type=pathlib.Path, default=HERE / 'rows.txt', help='another file of rows')
+    parser.add_argument('--csv', metavar='FILE')
+    parser.add_argument('--svg', metavar='FILE')
+    parser.add_argument('--markdown', metavar='FILE', help='put the table between the marks of this page')
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    torch = find_torch() if 'torch' in options.peers else None
+    # Read when the library starts.
+    os.environ['POOLGRAD_THREADS'] = str(options.threads)
+    if options.isa:
+        os.environ['POOLGRAD_ISA'] = options.isa
+    if torch:
+        torch.set_num_threads(options.threads)
+    bench = Bench(options, torch)
+    words = [word for word in options.filter.split(',') if word]
+    chosen = [row for row in read_rows(options.rows) if not words or any(word in row[0] for word in words)]
+    big = [name for name, line in chosen if bench.native.facts(line).floor >= HUGE_FROM]
+    if big and not options.huge:
+        chosen = [row for row in chosen if row[0] not in big]
+        bench.notes.append(f'Left out without --huge: {", ".join(big)}.')
+    latency = not words or any(word in 'latency' for word in words)
+    if not chosen and not latency:
+        sys.exit(f'bench: no row of {options.rows} has "{options.filter}" in its name')
+
+    header, results = bench.header(), []
+    print('\n'.join(header), end='\n\n')
+    print(report.table_head(), flush=True)
+    for number, (name, line) in enumerate(chosen, 1):
+        bench.where = f'[{number}/{len(chosen)}]'
+        for result in bench.run_row(name, line):
+            bench.progress()
+            print(report.table_line(report.cells(result)), flush=True)
+            results.append(result)
+    if any(result.noisy for result in results):
+        bench.notes.append('~: other processes disturbed every measurement; not in the means.')
+    print('\n' + '\n'.join([*report.summary(results), *bench.notes]))
+    if latency:
+        print(flush=True)
+        subprocess.run([str(options.build / 'bench/bench_latency')], check=True)
+    if options.csv:
+        report.write_csv(options.csv, results)
+    if options.svg:
+        report.write_svg(options.svg, '; '.join(line[2:] for line in header[:2]), results)
+    if options.markdown:
+        report.write_markdown(options.markdown, header, results, bench.notes)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows: a problem, its buffers, and timed calls of it through the public API. */
+#include "native.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acl/acl.h"
+#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
+#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
+#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
+#include "aclnnop/aclnn_avgpool2d_backward.h"
+#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
+#include "data.h"
+#include "float_format.h"
+
+enum { POISON = 0xff, KEPT = 1 << 18 };
+
+/* One copy of the data. gradOutput and indices lie behind each other, for the twin to read. */
+struct set {
+  char *inputs, *grad_in;
+  aclTensor *tensor[POOL_TENSORS];
+};
+
+struct bench_row {
+  struct problem problem;
+  struct tensor_layout layout[POOL_TENSORS];
+  struct bench_facts facts;
+  struct set *set;
+  int64_t *wide_index;
+  size_t index_at; /* where indices begin within the inputs */
+  void *self;      /* never touched, so it costs address space only */
+  void *workspace;
+  uint64_t workspace_size;
+  aclIntArray *kernel, *stride, *pad, *dilation;
+  aclrtStream stream;
+  double *kept;
+  int64_t kept_cells;
+};
+
+/* --- facts ------------------------------------------------------------------------------------
+ */
+
+static size_t element_bytes(const struct problem *p, int tensor) {
+  return tensor == INDICES ? (size_t)p->index_bytes : float_formats[p->type].bytes;
+}
+
+static int64_t tensor_bytes(const struct problem *p, const struct tensor_layout *t, int tensor) {
+  if (tensor == INDICES && !problem_is_max(p)) return 0;
+  return t->elements * (int64_t)element_bytes(p, tensor);
+}
+
+static void set_facts(struct bench_facts *f, const struct problem *p,
+                      const struct tensor_layout *layout) {
+  const struct reference_pooling pool = problem_pooling(p);
+  *f = (struct bench_facts){.op = p->op,
+                            .type = p->type,
+                            .index_bytes = p->index_bytes,
+                            .spatial = problem_spatial(p),
+                            .ceil = p->ceil,
+                            .include_pad = p->include_pad,
+                            .divisor = p->divisor};
+  for (int i = 0; i < 2; i++) {
+    f->kernel[i] = pool.axis[1 + i].kernel;
+    f->stride[i] = pool.axis[1 + i].stride;
+    f->pad[i] = pool.axis[1 + i].pad;
+    f->dilation[i] = pool.axis[1 + i].dilation;
+  }
+  for (int i = 0; i < POOL_AXES; i++) {
+    f->in[i] = layout[GRAD_IN].size[i];
+    f->out[i] = layout[GRAD_OUT].size[i];
+    f->grad_out_step[i] = layout[GRAD_OUT].step[i];
+    f->index_step[i] = layout[INDICES].step[i];
+    f->grad_in_step[i] = layout[GRAD_IN].step[i];
+  }
+  f->grad_out_elements = layout[GRAD_OUT].elements;
+  f->index_elements = layout[INDICES].elements;
+  f->grad_in_elements = layout[GRAD_IN].elements;
+  f->read_bytes =
+      tensor_bytes(p, &layout[GRAD_OUT], GRAD_OUT) + tensor_bytes(p, &layout[INDICES], INDICES);
+  f->write_bytes = tensor_bytes(p, &layout[GRAD_IN], GRAD_IN);
+}
+
+static bool read_line(const char *line, struct problem *p, struct tensor_layout *layout,
+                      struct bench_facts *facts, char *why) {
+  if (!problem_parse(line, p, why)) return false;
+  for (int i = 0; i < POOL_TENSORS; i++) {
+    layout[i] = tensor_lay_out(p, i);
+    if (layout[i].offset == 0) continue;
+    snprintf(why, BENCH_TEXT, "a tensor with an offset is no benchmark row");
+    return false;
+  }
+  set_facts(facts, p, layout);
+  return true;
+}
+
+int bench_facts_of(const char *line, struct bench_facts *facts, char *why) {
+  struct problem p;
+  struct tensor_layout layout[POOL_TENSORS];
+  return read_line(line, &p, layout, facts, why) ? 0 : -1;
+}
+
+/* --- opening ----------------------------------------------------------------------------------
+ */
+
+static const char *recent(void) {
+  const char *text = aclGetRecentErrMsg();
+  return text == NULL ? "(no sentence)" : text;
+}
+
+static bool start_device(struct bench_row *row, char *why) {
+  static bool started;
+  if (!started && (aclInit(NULL) != ACL_SUCCESS || aclrtSetDevice(0) != ACL_SUCCESS)) {
+    snprintf(why, BENCH_TEXT, "%.500s", recent());
+    return false;
+  }
+  started = true;
+  return aclrtCreateStream(&row->stream) == ACL_SUCCESS;
+}
+
+static bool allocate(void **memory, int64_t bytes) {
+  const size_t size = bytes < 64 ? 64 : (size_t)bytes;
+  return aclrtMalloc(memory, size, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS;
+}
+
+static aclTensor *describe(const struct bench_row *row, int i, void *address) {
+  const struct tensor_layout *l = &row->layout[i];
+  const aclDataType index = row->problem.index_bytes == 8 ? ACL_INT64 : ACL_INT32;
+  const aclDataType dtype = i == INDICES ? index : float_formats[row->problem.type].dtype;
+  return aclCreateTensor(l->dims, (uint64_t)l->rank, dtype, l->dense ? NULL : l->strides, 0,
+                         row->problem.format, l->dense ? l->dims : &l->elements,
+                         l->dense ? (uint64_t)l->rank : 1, address);
+}
+
+static bool make_set(struct bench_row *row, struct set *s) {
+  void *inputs, *grad_in;
+  const int64_t indices = tensor_bytes(&row->problem, &row->layout[INDICES], INDICES);
+  if (!allocate(&inputs, (int64_t)row->index_at + indices)) return false;
+  s->inputs = inputs;
+  if (!allocate(&grad_in, row->facts.write_bytes)) return false;
+  s->grad_in = grad_in;
+  s->tensor[GRAD_OUT] = describe(row, GRAD_OUT, s->inputs);
+  s->tensor[SELF] = describe(row, SELF, row->self);
+  s->tensor[INDICES] = describe(row, INDICES, s->inputs + row->index_at);
+  s->tensor[GRAD_IN] = describe(row, GRAD_IN, s->grad_in);
+  twin_fill(s->grad_in, (size_t)row->facts.write_bytes, POISON);
+  return true;
+}
+
+static bool make_sets(struct bench_row *row, int threads, bool for_peers) {
+  const struct problem *p = &row->problem;
+  const int64_t indices = tensor_bytes(p, &row->layout[INDICES], INDICES);
+  row->index_at = ((size_t)tensor_bytes(p, &row->layout[GRAD_OUT], GRAD_OUT) + 63) / 64 * 64;
+  row->set = calloc((size_t)row->facts.sets, sizeof *row->set);
+  row->kept = calloc(KEPT, sizeof *row->kept);
+  if (row->set == NULL || row->kept == NULL || !allocate(&row->self, row->facts.write_bytes))
+    return false;
+  if (indices > 0 && p->index_bytes == 4 && for_peers) {
+    row->wide_index = malloc((size_t)indices * 2);
+    if (row->wide_index == NULL) return false;
+  }
+  for (int64_t i = 0; i < row->facts.sets; i++) {
+    if (!make_set(row, &row->set[i])) return false;
+    char *const inputs = row->set[i].inputs;
+    if (i == 0)
+      data_fill(p, row->layout, inputs, indices > 0 ? inputs + row->index_at : NULL,
+                row->wide_index, threads);
+    else
+      memcpy(inputs, row->set[0].inputs, row->index_at + (size_t)indices);
+  }
+  return true;
+}
+
+static aclIntArray *sizes(const struct window_sizes *s, int64_t missing) {
+  if (s->count == STRIDE_NULL) return NULL;
+  if (s->count == 0 && missing >= 0) return aclCreateIntArray(&missing, 1);
+  return aclCreateIntArray(s->of, (uint64_t)s->count);
+}
+
+struct bench_row *bench_open(const char *line, int64_t sets, int threads, int for_peers,
+                             char *why) {
+  struct bench_row *row = calloc(1, sizeof *row);
+  if (row == NULL) return NULL;
+  why[0] = '\0';
+  bool good = read_line(line, &row->problem, row->layout, &row->facts, why);
+  row->facts.sets = sets;
+  good = good && start_device(row, why) && make_sets(row, threads, for_peers != 0);
+  if (!good) {
+    if (why[0] == '\0') snprintf(why, BENCH_TEXT, "no memory for this row");
+    bench_close(row);
+    return NULL;
+  }
+  row->kernel = sizes(&row->problem.kernel, -1);
+  row->stride = sizes(&row->problem.stride, -1);
+  row->pad = sizes(&row->problem.pad, 0);
+  row->dilation = sizes(&row->problem.dilation, 1);
+  return row;
+}
+
+static void release(void *memory) {
+  if (memory != NULL) (void)aclrtFree(memory);
+}
+
+void bench_close(struct bench_row *row) {
+  for (int64_t i = 0; row->set != NULL && i < row->facts.sets; i++) {
+    release(row->set[i].inputs);
+    release(row->set[i].grad_in);
+    for (int t = 0; t < POOL_TENSORS; t++) (void)aclDestroyTensor(row->set[i].tensor[t]);
+  }
+  release(row->self);
+  release(row->workspace);
+  (void)aclDestroyIntArray(row->kernel);
+  (void)aclDestroyIntArray(row->stride);
+  (void)aclDestroyIntArray(row->pad);
+  (void)aclDestroyIntArray(row->dilation);
+  if (row->stream != NULL) (void)aclrtDestroyStream(row->stream);
+  free(row->set);
+  free(row->wide_index);
+  free(row->kept);
+  free(row);
+}
+
+void *bench_address(const struct bench_row *row, int64_t set, int tensor) {
+  const struct set *s = &row->set[set];
+  switch (tensor) {
+    case BENCH_GRAD_OUT:
+      return s->inputs;
+    case BENCH_INDICES:
+      return s->inputs + row->index_at;
+    case BENCH_GRAD_IN:
+      return s->grad_in;
+    default:
+      return row->wide_index;
+  }
+}
+
+void bench_field(const struct bench_row *row, void *to) {
+  data_field(&row->problem, &row->layout[GRAD_IN], to);
+}
+
+/* --- the call ---------------------------------------------------------------------------------
+ */
+
+static aclnnStatus first_phase(struct bench_row *r, const struct set *s, uint64_t *size,
+                               aclOpExecutor **executor) {
+  const struct problem *p = &r->problem;
+  aclTensor *const *v = s->tensor;
+  switch (p->op) {
+    case MAX_POOL2D:
+      return aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
+          v[GRAD_OUT], v[SELF], v[INDICES], r->kernel, r->stride, r->pad, r->dilation, p->ceil,
+          v[GRAD_IN], size, executor);
+    case AVG_POOL2D:
+      return aclnnAvgPool2dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], r->kernel, r->stride,
+                                                    r->pad, p->ceil, p->include_pad, p->divisor,
+                                                    (int8_t)p->cube, v[GRAD_IN], size, executor);
+    case ADAPTIVE_MAX_POOL2D:
+      return aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], v[INDICES],
+                                                            v[GRAD_IN], size, executor);
+    case ADAPTIVE_MAX_POOL3D:
+      return aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], v[INDICES],
+                                                            v[GRAD_IN], size, executor);
+    default:
+      return aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], v[GRAD_IN], size,
+                                                            executor);
+  }
+}
+
+typedef aclnnStatus second_phase(void *, uint64_t, aclOpExecutor *, aclrtStream);
+
+static second_phase *const second_phases[POOL_OPERATORS] = {
+    [MAX_POOL2D] = aclnnMaxPool2dWithIndicesBackward,
+    [AVG_POOL2D] = aclnnAvgPool2dBackward,
+    [ADAPTIVE_MAX_POOL2D] = aclnnAdaptiveMaxPool2dBackward,
+    [ADAPTIVE_MAX_POOL3D] = aclnnAdaptiveMaxPool3dBackward,
+    [ADAPTIVE_AVG_POOL3D] = aclnnAdaptiveAvgPool3dBackward,
+};
+
+/* A program that calls an operator often keeps its workspace: only a larger one is made anew. */
+static bool has_workspace(struct bench_row *row, uint64_t size) {
+  if (size <= row->workspace_size) return true;
+  release(row->workspace);
+  row->workspace_size = size;
+  return allocate(&row->workspace, (int64_t)size);
+}
+
+static bool enqueue(struct bench_row *row, const struct set *s) {
+  uint64_t size = 0;
+  aclOpExecutor *executor = NULL;
+  return first_phase(row, s, &size, &executor) == 0 && has_workspace(row, size) &&
+         second_phases[row->problem.op](row->workspace, size, executor, row->stream) == 0;
+}
+
+double bench_call(struct bench_row *row, int64_t set, int calls, int depth, char *why) {
+  const double start = bench_now_us();
+  for (int i = 0; i < calls; i++) {
+    for (int d = 0; d < depth; d++)
+      if (!enqueue(row, &row->set[set])) {
+        snprintf(why, BENCH_TEXT, "%.500s", recent());
+        return -1;
+      }
+    if (aclrtSynchronizeStream(row->stream) != ACL_SUCCESS) {
+      snprintf(why, BENCH_TEXT, "%.500s", recent());
+      return -1;
+    }
+  }
+  return (bench_now_us() - start) / calls / depth;
+}
+
+double bench_twin(const struct bench_row *row, int64_t set, int calls, int threads, int streaming) {
+  return twin_run(row->set[set].inputs, (size_t)row->facts.read_bytes, row->set[set].grad_in,
+                  (size_t)row->facts.write_bytes, calls, threads, streaming);
+}
+
+/* --- what came out ----------------------------------------------------------------------------
+ */
+
+void bench_poison(struct bench_row *row, int64_t set) {
+  twin_fill(row->set[set].grad_in, (size_t)row->facts.write_bytes, POISON);
+}
+
+int64_t bench_unwritten(const struct bench_row *row, int64_t set) {
+  const size_t bytes = element_bytes(&row->problem, GRAD_IN);
+  const char *at = row->set[set].grad_in;
+  char poison[8];
+  int64_t count = 0;
+  memset(poison, POISON, sizeof poison);
+  for (int64_t i = 0; i < row->facts.grad_in_elements; i++, at += bytes)
+    count += memcmp(at, poison, bytes) == 0;
+  return count;
+}
+
+static double cell_at(const struct bench_row *row, int64_t set, int64_t i) {
+  const struct float_format *format = &float_formats[row->problem.type];
+  return float_decode(format, row->set[set].grad_in + i * (int64_t)format->bytes);
+}
+
+void bench_keep(struct bench_row *row, int64_t set) {
+  const int64_t all = row->facts.grad_in_elements;
+  row->kept_cells = all < KEPT ? all : KEPT;
+  for (int64_t i = 0; i < row->kept_cells; i++) row->kept[i] = cell_at(row, set, i);
+}
+
+double bench_difference(const struct bench_row *row, int64_t set) {
+  double largest = 0, difference = 0;
+  for (int64_t i = 0; i < row->kept_cells; i++) {
+    const double found = fabs(cell_at(row, set, i) - row->kept[i]), size = fabs(row->kept[i]);
+    if (!(found <= difference)) difference = found; /* a NaN stays */
+    if (size > largest) largest = size;
+  }
+  return largest > 0 ? difference / largest : difference;
+}

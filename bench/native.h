@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What bench.py calls through ctypes: a problem with its data in several sets of buffers, one timed
+ * call of it, and the loop that is its limit.  Timing stays in here, so that no interpreter is in
+ * the figures. */
+#ifndef PG_BENCH_NATIVE_H_
+#define PG_BENCH_NATIVE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BENCH_API __attribute__((visibility("default")))
+
+enum { BENCH_TEXT = 512 };
+
+/* The tensors that hold data. WIDE_INDICES: the same as int64, for peers that know no other. */
+enum { BENCH_GRAD_OUT, BENCH_INDICES, BENCH_GRAD_IN, BENCH_WIDE_INDICES, BENCH_TENSORS };
+
+/* A problem in numbers; bench/contestants.py has the same list. Axes are N, C, D, H, W. */
+struct bench_facts {
+  int64_t op, type, index_bytes, spatial; /* op, type: as in tests/ */
+  int64_t ceil, include_pad, divisor;
+  int64_t kernel[2], stride[2], pad[2], dilation[2];
+  int64_t in[5], out[5];
+  int64_t grad_out_step[5], index_step[5], grad_in_step[5]; /* in elements */
+  int64_t grad_out_elements, index_elements, grad_in_elements;
+  int64_t read_bytes, write_bytes; /* the least that a call must move */
+  int64_t sets;
+};
+
+struct bench_row;
+
+/* Reads a problem line into *facts without making anything; 0, or -1 and a sentence. */
+BENCH_API int bench_facts_of(const char *line, struct bench_facts *facts, char *why);
+
+/* Makes `sets` copies of the problem's buffers; WIDE_INDICES only for peers. NULL leaves a sentence
+ * in why. */
+BENCH_API struct bench_row *bench_open(const char *line, int64_t sets, int threads, int for_peers,
+                                       char *why);
+BENCH_API void bench_close(struct bench_row *row);
+BENCH_API void *bench_address(const struct bench_row *row, int64_t set, int tensor);
+
+/* What the forward operator saw, in the problem's type, dense in the order of gradInput's memory;
+ * only for dense NCHW and channels-last. */
+BENCH_API void bench_field(const struct bench_row *row, void *to);
+
+/* Microseconds per call (first phase, second phase, synchronise), or a negative number and a
+ * sentence. With depth > 1 that many calls are queued before each synchronise. */
+BENCH_API double bench_call(struct bench_row *row, int64_t set, int calls, int depth, char *why);
+
+/* Microseconds of the twin: reads and writes what the call must, with these threads. */
+BENCH_API double bench_twin(const struct bench_row *row, int64_t set, int calls, int threads,
+                            int streaming);
+BENCH_API int bench_can_stream(void);
+
+/* Fills gradInput of a set with NaN, past the caches where the machine can. */
+BENCH_API void bench_poison(struct bench_row *row, int64_t set);
+
+/* How many cells of gradInput still are poison. */
+BENCH_API int64_t bench_unwritten(const struct bench_row *row, int64_t set);
+
+/* Keeps the first cells of gradInput; the largest difference from them, relative to the largest. */
+BENCH_API void bench_keep(struct bench_row *row, int64_t set);
+BENCH_API double bench_difference(const struct bench_row *row, int64_t set);
+
+/* --- twin.c -----------------------------------------------------------------------------------
+ */
+double twin_run(const char *from, size_t read, char *to, size_t write, int calls, int threads,
+                int streaming);
+void twin_fill(char *to, size_t bytes, int byte);
+double bench_now_us(void);
+
+/* --- onednn.cpp, a library of its own ---------------------------------------------------------
+ */
+BENCH_API const char *onednn_version(void);
+BENCH_API void *onednn_open(const struct bench_facts *facts, const void *field, int threads,
+                            char *why);
+BENCH_API void onednn_close(void *handle);
+BENCH_API double onednn_call(void *handle, int64_t set, void *diff_dst, void *diff_src, int calls);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
