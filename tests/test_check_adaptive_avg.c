@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "expect.h"
+#include "shape.h"
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
 #include "core/dtype.h"
@@ -14,16 +15,6 @@ enum { BAD = ACLNN_ERR_PARAM_INVALID };
 static const char *const names[] = {"gradOutput", "self", "out"};
 static const int64_t huge = INT64_C(1) << 62;
 
-struct shape {
-  int rank;
-  int64_t dims[6], strides[6], offset;
-  bool strided; /* otherwise contiguous */
-  aclDataType dtype;
-  aclFormat format;
-  void *data;
-  const void *const *handle; /* passed instead of all this */
-};
-
 struct call {
   struct shape t[TENSORS];
 };
@@ -32,11 +23,6 @@ struct call {
 #define GO c.t[GRAD_OUT]
 #define X c.t[SELF]
 #define OUT c.t[RESULT]
-
-static void put(int64_t *to, const int64_t from[5]) { memcpy(to, from, 5 * sizeof *to); }
-#define DIMS(shape, ...) put((shape).dims, (const int64_t[5]){__VA_ARGS__})
-#define STRIDES(shape, ...) \
-  ((shape).strided = true, put((shape).strides, (const int64_t[5]){__VA_ARGS__}))
 
 /* 2 x 3 volumes of 4 x 4 x 4 cells, outputs of 2 x 2 x 2. */
 static struct call valid(void) {
@@ -51,13 +37,7 @@ static struct call valid(void) {
 
 static aclnnStatus phase_1(const struct call *c, uint64_t *size, aclOpExecutor **executor) {
   const void *t[TENSORS];
-  for (int i = 0; i < TENSORS; i++) {
-    const struct shape *s = &c->t[i];
-    t[i] = s->handle != NULL ? *s->handle
-                             : aclCreateTensor(s->dims, (uint64_t)s->rank, s->dtype,
-                                               s->strided ? s->strides : NULL, s->offset, s->format,
-                                               s->dims, (uint64_t)s->rank, s->data);
-  }
+  for (int i = 0; i < TENSORS; i++) t[i] = shape_tensor(&c->t[i]);
   const aclnnStatus status = aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(
       t[GRAD_OUT], t[SELF], (aclTensor *)(uintptr_t)t[RESULT], size, executor);
   for (int i = 0; i < TENSORS; i++)

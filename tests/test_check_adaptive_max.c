@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "expect.h"
+#include "shape.h"
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
 #include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
@@ -14,16 +15,6 @@ enum { GRAD_OUT, SELF, INDICES, GRAD_IN, TENSORS };
 enum { CELLS = 2 * 3 * 4 * 4, BAD = ACLNN_ERR_PARAM_INVALID };
 static const char *const names[] = {"gradOutput", "self", "indices", "gradInput"};
 static const int64_t huge = INT64_C(1) << 62;
-
-struct shape {
-  int rank;
-  int64_t dims[6], strides[6], offset;
-  bool strided; /* otherwise contiguous */
-  aclDataType dtype;
-  aclFormat format;
-  void *data;
-  const void *const *handle; /* passed instead of all this */
-};
 
 struct call {
   int spatial; /* 2 or 3 */
@@ -35,11 +26,6 @@ struct call {
 #define X c.t[SELF]
 #define IDX c.t[INDICES]
 #define GI c.t[GRAD_IN]
-
-static void put(int64_t *to, const int64_t from[5]) { memcpy(to, from, 5 * sizeof *to); }
-#define DIMS(shape, ...) put((shape).dims, (const int64_t[5]){__VA_ARGS__})
-#define STRIDES(shape, ...) \
-  ((shape).strided = true, put((shape).strides, (const int64_t[5]){__VA_ARGS__}))
 
 /* Planes of 4 x 4 (x 4) cells, outputs of 2 x 2 (x 2), a batch of 2 with 3 channels. */
 static struct call valid(int spatial) {
@@ -55,13 +41,7 @@ static struct call valid(int spatial) {
 
 static aclnnStatus phase_1(const struct call *c, uint64_t *size, aclOpExecutor **executor) {
   const void *t[TENSORS];
-  for (int i = 0; i < TENSORS; i++) {
-    const struct shape *s = &c->t[i];
-    t[i] = s->handle != NULL ? *s->handle
-                             : aclCreateTensor(s->dims, (uint64_t)s->rank, s->dtype,
-                                               s->strided ? s->strides : NULL, s->offset, s->format,
-                                               s->dims, (uint64_t)s->rank, s->data);
-  }
+  for (int i = 0; i < TENSORS; i++) t[i] = shape_tensor(&c->t[i]);
   const aclnnStatus status = (c->spatial == 2 ? aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize
                                               : aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize)(
       t[GRAD_OUT], t[SELF], t[INDICES], (aclTensor *)(uintptr_t)t[GRAD_IN], size, executor);

@@ -2,6 +2,7 @@
 /* What aclnnAvgPool2dBackward refuses, and in which words; what it accepts although it looks
  * odd. */
 #include "expect.h"
+#include "shape.h"
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_avgpool2d_backward.h"
 #include "core/dtype.h"
@@ -12,16 +13,6 @@ enum { BAD = ACLNN_ERR_PARAM_INVALID, CELLS = 2 * 3 * 5 * 5 };
 static const char *const names[] = {"gradOutput", "self", "gradInput"};
 static const char *const array_names[] = {"kernelSize", "stride", "padding"};
 static const int64_t huge = INT64_C(1) << 62;
-
-struct shape {
-  int rank;
-  int64_t dims[5], strides[5], offset;
-  bool strided; /* otherwise contiguous */
-  aclDataType dtype;
-  aclFormat format;
-  void *data;
-  const void *const *handle; /* passed instead of all this */
-};
 
 struct ints {
   uint64_t count;
@@ -45,10 +36,6 @@ struct call {
 #define S c.a[STRIDE]
 #define P c.a[PADDING]
 
-static void put(int64_t *to, const int64_t from[4]) { memcpy(to, from, 4 * sizeof *to); }
-#define DIMS(shape, ...) put((shape).dims, (const int64_t[4]){__VA_ARGS__})
-#define STRIDES(shape, ...) \
-  ((shape).strided = true, put((shape).strides, (const int64_t[4]){__VA_ARGS__}))
 #define PAIR(first, second) ((struct ints){2, {first, second}, NULL})
 
 /* Planes of 5 x 5 cells, windows of 2 x 2 side by side, outputs of 2 x 2. */
@@ -65,11 +52,7 @@ static struct call valid(void) {
 static aclnnStatus phase_1(const struct call *c, uint64_t *size, aclOpExecutor **executor) {
   const void *t[TENSORS], *a[ARRAYS];
   for (int i = 0; i < TENSORS; i++) {
-    const struct shape *s = &c->t[i];
-    t[i] = s->handle != NULL ? *s->handle
-                             : aclCreateTensor(s->dims, (uint64_t)s->rank, s->dtype,
-                                               s->strided ? s->strides : NULL, s->offset, s->format,
-                                               s->dims, (uint64_t)s->rank, s->data);
+    t[i] = shape_tensor(&c->t[i]);
     const struct ints *n = &c->a[i];
     a[i] = n->handle != NULL ? *n->handle : aclCreateIntArray(n->values, n->count);
   }

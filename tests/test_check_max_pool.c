@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "expect.h"
+#include "shape.h"
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "core/dtype.h"
@@ -15,15 +16,6 @@ enum { BAD = ACLNN_ERR_PARAM_INVALID };
 static const char *const names[] = {"gradOutput", "self", "indices", "gradInput"};
 static const char *const array_names[] = {"kernelSize", "stride", "padding", "dilation"};
 static const int64_t huge = INT64_C(1) << 62;
-
-struct shape {
-  int rank;
-  int64_t dims[5], strides[5], offset;
-  bool strided; /* otherwise contiguous */
-  aclDataType dtype;
-  aclFormat format;
-  const void *const *handle; /* passed instead of all this */
-};
 
 struct ints {
   uint64_t count;
@@ -47,10 +39,6 @@ struct call {
 #define P c.a[PADDING]
 #define D c.a[DILATION]
 
-static void put(int64_t *to, const int64_t from[4]) { memcpy(to, from, 4 * sizeof *to); }
-#define DIMS(shape, ...) put((shape).dims, (const int64_t[4]){__VA_ARGS__})
-#define STRIDES(shape, ...) \
-  ((shape).strided = true, put((shape).strides, (const int64_t[4]){__VA_ARGS__}))
 #define PAIR(first, second) ((struct ints){2, {first, second}, NULL})
 
 /* Planes of 5 x 5 cells, windows of 2 x 2 side by side, outputs of 2 x 2. */
@@ -68,11 +56,7 @@ static struct call valid(void) {
 static aclnnStatus phase_1(const struct call *c, uint64_t *size, aclOpExecutor **executor) {
   const void *t[TENSORS], *a[ARRAYS];
   for (int i = 0; i < TENSORS; i++) {
-    const struct shape *s = &c->t[i];
-    t[i] = s->handle != NULL ? *s->handle
-                             : aclCreateTensor(s->dims, (uint64_t)s->rank, s->dtype,
-                                               s->strided ? s->strides : NULL, s->offset, s->format,
-                                               s->dims, (uint64_t)s->rank, NULL);
+    t[i] = shape_tensor(&c->t[i]);
     const struct ints *n = &c->a[i];
     a[i] = n->handle != NULL ? *n->handle : aclCreateIntArray(n->values, n->count);
   }
