@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What aclnnAdaptiveMaxPool2dBackward and aclnnAdaptiveMaxPool3dBackward refuse, and in which
  * words; what they accept although it looks odd. */
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "expect.h"
+#include "product.h"
 #include "shape.h"
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
@@ -332,27 +330,12 @@ static void as_950(void **product) {
           set_plane(&c, 65536, 32768));
 }
 
-/* Runs a check in a process of its own, because the profile is chosen once. */
-static void apart(CMUnitTestFunction check, const char *product) {
-  const struct CMUnitTest test[] = {
-      {.name = product, .test_func = check, .initial_state = (void *)(uintptr_t)product}};
-  int status;
-  (void)fflush(NULL);
-  const pid_t child = fork();
-  if (child == 0) {
-    setenv("POOLGRAD_SOC", product, 1);
-    exit(aclInit(NULL) != ACL_SUCCESS || cmocka_run_group_tests(test, NULL, NULL) != 0);
-  }
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_int_equal(status, 0);
-}
-
 static void products_have_limits_of_their_own(void **state) {
   (void)state;
-  apart(as_910b, "Ascend910B1");
-  apart(as_910b, "Ascend910_93");
-  apart(as_950, "Ascend950");
-  apart(as_950, "Ascend910_95");
+  check_product(as_910b, "Ascend910B1");
+  check_product(as_910b, "Ascend910_93");
+  check_product(as_950, "Ascend950");
+  check_product(as_950, "Ascend910_95");
 }
 
 int main(void) {

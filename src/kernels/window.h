@@ -47,6 +47,17 @@ static inline struct pg_range pg_window_clip(const struct pg_axis *axis, struct 
   return (struct pg_range){r.begin < 0 ? 0 : r.begin, r.end > axis->in ? axis->in : r.end};
 }
 
+/* How many cells output o's window counts for a divisor: those inside the axis, or those inside
+ * the axis and its padding. */
+static inline int64_t pg_window_extent(const struct pg_axis *axis, int64_t o, bool with_padding) {
+  struct pg_range r = pg_window(axis, o);
+  if (!with_padding)
+    r = pg_window_clip(axis, r);
+  else if (r.end > axis->in + axis->pad)
+    r.end = axis->in + axis->pad;
+  return r.end - r.begin;
+}
+
 /* The outputs whose windows touch the inputs [begin, end); begin < end.  May be empty. */
 static inline struct pg_range pg_touching(const struct pg_axis *axis, int64_t begin, int64_t end) {
   struct pg_range r;

@@ -80,15 +80,6 @@ static bool covers(const struct pg_axis *axis) {
   return axis->out == 1 && r.begin <= 0 && r.end >= axis->in;
 }
 
-static int64_t counted(const struct pg_axis *axis, bool with_padding) {
-  struct pg_range r = pg_window(axis, 0);
-  if (!with_padding)
-    r = pg_window_clip(axis, r);
-  else if (r.end > axis->in + axis->pad)
-    r.end = axis->in + axis->pad;
-  return r.end - r.begin;
-}
-
 /* A global average: each plane is one value.  Few large planes are left to SPREAD, which cuts
  * them. */
 static bool is_repeat(const struct pg_avg_call *call) {
@@ -100,16 +91,17 @@ static bool is_repeat(const struct pg_avg_call *call) {
 static void plan_repeat(struct pg_plan *plan, const struct pg_avg_call *call) {
   const struct pg_pooling *p = &call->pool;
   const bool pad = call->count_include_pad;
-  const struct pg_repeat_args args = {
-      .c = p->c,
-      .out_n = call->grad_out->strides.of[PG_N],
-      .out_c = call->grad_out->strides.of[PG_C],
-      .in_n = call->grad_in->strides.of[PG_N],
-      .in_c = call->grad_in->strides.of[PG_C],
-      .cells = p->d.in * p->h.in * p->w.in,
-      .divisor = call->divisor != 0
-                     ? call->divisor
-                     : counted(&p->d, pad) * counted(&p->h, pad) * counted(&p->w, pad)};
+  const struct pg_repeat_args args = {.c = p->c,
+                                      .out_n = call->grad_out->strides.of[PG_N],
+                                      .out_c = call->grad_out->strides.of[PG_C],
+                                      .in_n = call->grad_in->strides.of[PG_N],
+                                      .in_c = call->grad_in->strides.of[PG_C],
+                                      .cells = p->d.in * p->h.in * p->w.in,
+                                      .divisor = call->divisor != 0
+                                                     ? call->divisor
+                                                     : pg_window_extent(&p->d, 0, pad) *
+                                                           pg_window_extent(&p->h, 0, pad) *
+                                                           pg_window_extent(&p->w, 0, pad)};
   const struct pg_plan_kernel kernel = {
       .id = PG_KERNEL_REPEAT,
       .dtype = call->grad_in->tensor->dtype,
