@@ -2,9 +2,11 @@
 /* What an operator's second phase does not take on trust: addresses, workspace, and the caller's
  * floating-point mode. */
 #include <fenv.h>
+#include <semaphore.h>
 
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
+#include "core/alloc.h"
 #include "expect.h"
 
 #if defined(__x86_64__)
@@ -120,11 +122,32 @@ static void subnormal_gradients_arrive_whatever_the_caller_flushes(void **state)
   assert_int_equal(bits, 1u << 9);
 }
 
+static void wait_for_gate(void *gate) { sem_wait(gate); }
+
+static void nothing_is_allocated_while_kernels_run(void **state) {
+  (void)state;
+  sem_t gate;
+  sem_init(&gate, 0, 0);
+  struct call c = prepare(grad_out, index_data, grad_in);
+  grad_out[0] = 3;
+  OK_OR_SAY(aclrtLaunchHostFunc(NULL, wait_for_gate, &gate));
+  OK_OR_SAY(aclnnAdaptiveMaxPool2dBackward(workspace, c.size, c.executor, NULL));
+  destroy(&c);
+  pg_alloc_fail_after(0); /* the next allocation is refused, whoever asks */
+  sem_post(&gate);
+  OK_OR_SAY(aclrtSynchronizeStream(NULL));
+  assert_true(grad_in[5] == 3);
+  assert_null(aclCreateIntArray(NULL, 0)); /* the refusal was still there to be had */
+  pg_alloc_fail_after(-1);
+  sem_destroy(&gate);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(workspace_must_lie_in_its_allocation),
       cmocka_unit_test(workspace_must_not_overlap_a_tensor),
       cmocka_unit_test(addresses_must_be_aligned_to_their_type),
+      cmocka_unit_test(nothing_is_allocated_while_kernels_run),
       cmocka_unit_test(the_callers_rounding_mode_does_not_matter),
       cmocka_unit_test(subnormal_gradients_arrive_whatever_the_caller_flushes),
   };
