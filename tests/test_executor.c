@@ -157,6 +157,21 @@ static void a_first_phase_that_fails_writes_nothing(void **state) {
   while (taken > 0) OK_OR_SAY(aclDestroyIntArray(arrays[--taken]));
 }
 
+static void a_later_step_without_memory_fails_the_first_phase(void **state) {
+  (void)state;
+  uint64_t size = 99;
+  aclOpExecutor *executor = (aclOpExecutor *)(void *)cells;
+  aclTensor *out = tensor_of(cells[0]);
+  (void)aclGetRecentErrMsg();
+  pg_alloc_fail_after(1); /* the plan has memory, its second step has not */
+  FAILS(fill_phase_1((struct fill){.out = out, .apart = true}, &size, &executor),
+        ACLNN_ERR_INNER_CREATE_EXECUTOR, "fillGetWorkspaceSize", "no memory");
+  pg_alloc_fail_after(-1);
+  assert_int_equal(size, 99);
+  assert_ptr_equal(executor, cells);
+  OK_OR_SAY(aclDestroyTensor(out));
+}
+
 static void many_calls_may_be_queued_before_one_wait(void **state) {
   (void)state;
   aclTensor *out = tensor_of(cells[0]);
@@ -235,6 +250,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_destroyed_stream_is_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_null_stream_is_the_default_stream, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_first_phase_that_fails_writes_nothing, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_later_step_without_memory_fails_the_first_phase, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(many_calls_may_be_queued_before_one_wait, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_thread_without_a_context_may_run_on_a_named_stream, set_up,
                                       tear_down),

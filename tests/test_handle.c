@@ -3,6 +3,8 @@
 #include "expect.h"
 
 #include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include "aclnn/acl_meta.h"
 #include "aclnn/opdev/op_errno.h"
@@ -82,6 +84,73 @@ static void a_reused_slot_does_not_revive_old_handles(void **state) {
   assert_null(pg_handle_close(old, PG_EVENT));
   assert_true(pg_is_live(handle, PG_EVENT));
   pg_release(pg_handle_close(handle, PG_EVENT));
+}
+
+static void millions_of_uses_leave_the_count_right(void **state) {
+  (void)state;
+  enum { USES = 1 << 20 };
+  struct thing thing;
+  void *handle = open_thing(&thing, PG_EVENT);
+  for (int held = 0; held < 5; held++) { /* each round ends with one use more that goes on */
+    for (int i = 0; i < USES; i++) {
+      assert_ptr_equal(pg_acquire(handle, PG_EVENT), &thing);
+      pg_release(&thing.object);
+    }
+    assert_ptr_equal(pg_acquire(handle, PG_EVENT), &thing);
+  }
+  pg_release(pg_handle_close(handle, PG_EVENT));
+  for (int held = 0; held < 5; held++) {
+    assert_int_equal(thing.ends, 0);
+    pg_release(&thing.object);
+  }
+  assert_int_equal(thing.ends, 1);
+}
+
+/* What threads look up while another opens and closes it. */
+static _Atomic(void *) shared;
+static atomic_bool finished;
+static atomic_int alive;
+
+static void end_and_free(struct pg_object *self) {
+  atomic_fetch_sub(&alive, 1);
+  free(self);
+}
+
+static void *look_up(void *found) {
+  while (!atomic_load(&finished)) {
+    struct thing *thing = pg_acquire(atomic_load(&shared), PG_EVENT);
+    if (thing == NULL) continue;
+    (*(int *)found) += thing->ends == 7;
+    pg_release(&thing->object);
+  }
+  return NULL;
+}
+
+static void a_use_and_a_close_may_race(void **state) {
+  (void)state;
+  enum { THREADS = 3, ROUNDS = 20000 };
+  pthread_t threads[THREADS];
+  int found[THREADS] = {0}, sum = 0, rounds = 0;
+  atomic_store(&finished, false);
+  for (int i = 0; i < THREADS; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, look_up, &found[i]), 0);
+  for (; rounds < ROUNDS; rounds++) {
+    struct thing *thing = malloc(sizeof *thing);
+    assert_non_null(thing);
+    init(thing);
+    thing->object.destroy = end_and_free;
+    thing->ends = 7;
+    atomic_fetch_add(&alive, 1);
+    void *handle = pg_handle_open(PG_EVENT, &thing->object);
+    atomic_store(&shared, handle);
+    if (rounds % 8 == 0) sched_yield();
+    pg_release(pg_handle_close(handle, PG_EVENT));
+  }
+  atomic_store(&finished, true);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < THREADS; i++) sum += found[i];
+  assert_true(sum > 0);
+  assert_int_equal(atomic_load(&alive), 0);
 }
 
 static void another_kind_finds_nothing(void **state) {
@@ -358,6 +427,8 @@ int main(void) {
       cmocka_unit_test(a_closed_handle_finds_nothing),
       cmocka_unit_test(an_object_outlives_its_handle_while_in_use),
       cmocka_unit_test(a_reused_slot_does_not_revive_old_handles),
+      cmocka_unit_test(millions_of_uses_leave_the_count_right),
+      cmocka_unit_test(a_use_and_a_close_may_race),
       cmocka_unit_test(another_kind_finds_nothing),
       cmocka_unit_test(garbage_finds_nothing),
       cmocka_unit_test(iteration_visits_every_live_handle_of_the_kind_once),

@@ -13,27 +13,32 @@
 #include "runtime/memory.h"
 #include "runtime/stream.h"
 
-enum { STEPS_MAX = 4, BINDINGS_MAX = 16, OPERANDS_MAX = 8, ALIGNMENT = 64 };
+enum { STEPS_MAX = 4, BINDINGS_MAX = 16, OPERANDS_MAX = 6, ALIGNMENT = 64 };
 
+/* An address that phase 2 knows; until then the offset from it lies in its place. */
 struct binding {
-  int step, operand;
-  size_t args_offset;
-  int64_t bytes;
+  uint8_t step;
+  int8_t operand;
+  uint16_t args_offset;
 };
 
+/* Most plans are one step, which lies inside: what malloc keeps ready for a thread is small. */
 struct pg_plan {
   struct pg_object object;
   atomic_bool repeatable;
-  int64_t workspace_bytes;
+  bool exhausted; /* a step found no memory */
   int step_count, binding_count, operand_count;
-  struct pg_plan_operand operands[OPERANDS_MAX];
+  int64_t workspace_bytes;
+  struct pg_step *steps; /* the first, or STEPS_MAX of their own */
   struct binding bindings[BINDINGS_MAX];
-  struct pg_step steps[STEPS_MAX];
+  struct pg_plan_operand operands[OPERANDS_MAX];
+  struct pg_step first;
 };
 
 static void destroy(struct pg_object *self) {
   struct pg_plan *plan = (struct pg_plan *)self;
   for (int i = 0; i < plan->operand_count; i++) pg_release(&plan->operands[i].tensor->object);
+  if (plan->steps != &plan->first) pg_free(plan->steps);
   pg_free(plan);
 }
 
@@ -44,8 +49,10 @@ aclnnStatus pg_plan_create(const char *api, struct pg_plan **out) {
   atomic_init(&plan->object.refs, 1);
   plan->object.destroy = destroy;
   atomic_init(&plan->repeatable, false);
+  plan->exhausted = false;
   plan->workspace_bytes = 0;
   plan->step_count = plan->binding_count = plan->operand_count = 0;
+  plan->steps = &plan->first;
   *out = plan;
   return ACLNN_SUCCESS;
 }
@@ -72,27 +79,46 @@ aclnnStatus pg_plan_reserve(const char *api, struct pg_plan *plan, int64_t bytes
   return ACLNN_SUCCESS;
 }
 
+/* Place for one more step.  Without memory the first is overwritten, and publish will fail. */
+static struct pg_step *next_step(struct pg_plan *plan) {
+  if (plan->step_count == 1 && !plan->exhausted) {
+    struct pg_step *steps = pg_alloc(STEPS_MAX * sizeof *steps);
+    plan->exhausted = steps == NULL;
+    if (steps != NULL) {
+      steps[0] = plan->first;
+      plan->steps = steps;
+    }
+  }
+  if (plan->exhausted) return &plan->first;
+  assert(plan->step_count < STEPS_MAX);
+  return &plan->steps[plan->step_count++];
+}
+
 void pg_plan_add(struct pg_plan *plan, const struct pg_plan_kernel *kernel) {
-  assert(plan->step_count < STEPS_MAX && kernel->args_bytes <= sizeof(union pg_kernel_args));
-  struct pg_step *step = &plan->steps[plan->step_count++];
+  assert(kernel->args_bytes <= sizeof(union pg_kernel_args));
+  struct pg_step *step = next_step(plan);
   step->kind = PG_STEP_KERNEL;
   step->bytes = kernel->bytes;
   step->u.kernel.id = kernel->id;
   step->u.kernel.dtype = kernel->dtype;
   step->u.kernel.items = kernel->items;
   step->u.kernel.judge = kernel->judge;
+  step->u.kernel.args_bytes = kernel->args_bytes;
   memcpy(&step->u.kernel.args, kernel->args, kernel->args_bytes);
 }
 
 void pg_plan_bind(struct pg_plan *plan, size_t args_offset, int operand, int64_t bytes) {
   assert(plan->binding_count < BINDINGS_MAX && plan->step_count > 0);
+  const int step = plan->step_count - 1;
+  const intptr_t offset = (intptr_t)bytes;
+  memcpy((char *)&plan->steps[step].u.kernel.args + args_offset, &offset, sizeof offset);
   plan->bindings[plan->binding_count++] =
-      (struct binding){plan->step_count - 1, operand, args_offset, bytes};
+      (struct binding){(uint8_t)step, (int8_t)operand, (uint16_t)args_offset};
 }
 
 aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, uint64_t *workspace_size,
                             aclOpExecutor **executor) {
-  aclOpExecutor *handle = pg_handle_open(PG_EXECUTOR, &plan->object);
+  aclOpExecutor *handle = plan->exhausted ? NULL : pg_handle_open(PG_EXECUTOR, &plan->object);
   if (handle == NULL)
     return pg_fail(api, ACLNN_ERR_INNER_CREATE_EXECUTOR, "no memory for an executor");
   *workspace_size = (uint64_t)plan->workspace_bytes;
@@ -103,79 +129,83 @@ aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, uint64_t *wor
 /* A stretch of memory that a run uses. */
 struct stretch {
   const char *name;
-  char *data;
-  int64_t begin, end; /* bytes from data */
+  int64_t begin, end; /* bytes from its data address */
   bool written;
   size_t alignment;
 };
 
+/* All of them: the operands, and the workspace behind them if there is one. */
+struct memory {
+  int count;
+  struct stretch of[OPERANDS_MAX + 1];
+  void *data[OPERANDS_MAX + 1];
+};
+
+static void gather(const struct pg_plan *plan, void *workspace, struct memory *m) {
+  m->count = plan->operand_count;
+  for (int i = 0; i < m->count; i++) {
+    const struct pg_plan_operand *o = &plan->operands[i];
+    m->of[i] = (struct stretch){o->name, o->begin, o->end, o->written, o->tensor->element};
+    m->data[i] = atomic_load_explicit(&o->tensor->data, memory_order_acquire);
+  }
+  if (plan->workspace_bytes == 0) return;
+  m->of[m->count] = (struct stretch){.name = "workspace",
+                                     .end = plan->workspace_bytes,
+                                     .written = true,
+                                     .alignment = sizeof(int64_t)};
+  m->data[m->count++] = workspace;
+}
+
 /* It must be there, be aligned, and lie in its allocation as far as the runtime knows that. */
-static aclnnStatus check_stretch(const char *api, const struct stretch *s) {
-  size_t room;
-  PG_CHECK_AS(api, s->data != NULL, ACLNN_ERR_PARAM_NULLPTR, "the data address of %s is NULL",
+static aclnnStatus check_stretch(const char *api, const struct stretch *s, void *data,
+                                 size_t room) {
+  PG_CHECK_AS(api, data != NULL, ACLNN_ERR_PARAM_NULLPTR, "the data address of %s is NULL",
               s->name);
-  PG_CHECK_AS(api, (uintptr_t)s->data % s->alignment == 0, ACLNN_ERR_PARAM_INVALID,
-              "the data address of %s is %p, it must be a multiple of %zu", s->name,
-              (void *)s->data, s->alignment);
-  PG_CHECK_AS(api, pg_memory_holds(s->data, (size_t)s->end, &room), ACLNN_ERR_PARAM_INVALID,
+  PG_CHECK_AS(api, ((uintptr_t)data & (s->alignment - 1)) == 0, ACLNN_ERR_PARAM_INVALID,
+              "the data address of %s is %p, it must be a multiple of %zu", s->name, data,
+              s->alignment);
+  PG_CHECK_AS(api, (size_t)s->end <= room, ACLNN_ERR_PARAM_INVALID,
               "%s reaches %lld bytes from its data address, where only %zu are allocated", s->name,
               (long long)s->end, room);
   return ACLNN_SUCCESS;
 }
 
 /* What is written must not overlap anything else: only now are the addresses final. */
-static aclnnStatus check_apart(const char *api, const struct stretch *w, const struct stretch *s) {
-  PG_CHECK_AS(api, w->data + w->begin >= s->data + s->end || s->data + s->begin >= w->data + w->end,
-              ACLNN_ERR_PARAM_INVALID, "the memory of %s overlaps that of %s", w->name, s->name);
+static aclnnStatus check_apart(const char *api, const struct memory *m, int w, int i) {
+  const struct stretch *a = &m->of[w], *b = &m->of[i];
+  const char *at = m->data[w], *other = m->data[i];
+  PG_CHECK_AS(api, at + a->begin >= other + b->end || other + b->begin >= at + a->end,
+              ACLNN_ERR_PARAM_INVALID, "the memory of %s overlaps that of %s", a->name, b->name);
   return ACLNN_SUCCESS;
 }
 
-/* The memory of this run: the operands, and the workspace behind them if there is one. */
-static aclnnStatus gather(const char *api, const struct pg_plan *plan, void *workspace,
-                          struct stretch all[OPERANDS_MAX + 1]) {
-  int count = plan->operand_count;
-  for (int i = 0; i < count; i++) {
-    const struct pg_plan_operand *o = &plan->operands[i];
-    all[i] = (struct stretch){.name = o->name,
-                              .data = atomic_load(&o->tensor->data),
-                              .begin = o->begin,
-                              .end = o->end,
-                              .written = o->written,
-                              .alignment = aclDataTypeSize(o->tensor->dtype)};
-  }
-  if (plan->workspace_bytes > 0)
-    all[count++] = (struct stretch){.name = "workspace",
-                                    .data = workspace,
-                                    .end = plan->workspace_bytes,
-                                    .written = true,
-                                    .alignment = sizeof(int64_t)};
-  for (int i = 0; i < count; i++) PG_TRY(check_stretch(api, &all[i]));
-  for (int w = 0; w < count; w++)
-    for (int i = 0; i < count && all[w].written; i++)
-      if (i != w) PG_TRY(check_apart(api, &all[w], &all[i]));
+static aclnnStatus check_memory(const char *api, const struct memory *m) {
+  size_t rooms[OPERANDS_MAX + 1];
+  pg_memory_rooms(m->count, (const void *const *)m->data, rooms);
+  for (int i = 0; i < m->count; i++) PG_TRY(check_stretch(api, &m->of[i], m->data[i], rooms[i]));
+  for (int w = 0; w < m->count; w++)
+    for (int i = 0; i < m->count && m->of[w].written; i++)
+      if (i != w) PG_TRY(check_apart(api, m, w, i));
   return ACLNN_SUCCESS;
 }
 
-/* The steps with the addresses of this moment. */
-static aclnnStatus bind(const char *api, const struct pg_plan *plan, void *workspace,
-                        struct pg_step steps[STEPS_MAX]) {
-  struct stretch all[OPERANDS_MAX + 1];
-  PG_TRY(gather(api, plan, workspace, all));
-  memcpy(steps, plan->steps, (size_t)plan->step_count * sizeof *steps);
+/* Puts the addresses of this moment into the steps. */
+static void bind(const struct pg_plan *plan, const struct memory *m, void *workspace,
+                 struct pg_step *steps) {
   for (int i = 0; i < plan->binding_count; i++) {
     const struct binding *b = &plan->bindings[i];
-    const int at = b->operand == PG_WORKSPACE ? plan->operand_count : b->operand;
-    char *address = all[at].data + b->bytes;
-    memcpy((char *)&steps[b->step].u.kernel.args + b->args_offset, &address, sizeof address);
+    char *at = (char *)&steps[b->step].u.kernel.args + b->args_offset;
+    char *address = b->operand == PG_WORKSPACE ? workspace : m->data[b->operand];
+    intptr_t offset;
+    memcpy(&offset, at, sizeof offset);
+    address += offset;
+    memcpy(at, &address, sizeof address);
   }
-  return ACLNN_SUCCESS;
 }
 
-static aclnnStatus submit(const char *api, const struct pg_plan *plan, void *workspace,
+static aclnnStatus submit(const char *api, const struct pg_plan *plan, const struct pg_step *steps,
                           aclrtStream handle) {
-  struct pg_step steps[STEPS_MAX];
   struct pg_stream *stream;
-  PG_TRY(bind(api, plan, workspace, steps));
   aclError status = pg_stream_resolve_any(api, handle, &stream);
   if (status == ACL_SUCCESS) {
     if (plan->step_count > 0)
@@ -185,8 +215,11 @@ static aclnnStatus submit(const char *api, const struct pg_plan *plan, void *wor
   return status == ACL_SUCCESS ? ACLNN_SUCCESS : pg_recode(ACLNN_ERR_RUNTIME_ERROR);
 }
 
-static aclnnStatus execute(const char *api, const struct pg_plan *plan, void *workspace,
+/* A plan that was spent is this call's alone: its own steps take the addresses. */
+static aclnnStatus execute(const char *api, struct pg_plan *plan, bool spent, void *workspace,
                            uint64_t workspace_size, aclrtStream stream) {
+  struct memory memory;
+  struct pg_step copies[STEPS_MAX], *steps = spent ? plan->steps : copies;
   if (workspace_size > 0 && workspace == NULL)
     return pg_fail(api, ACLNN_ERR_PARAM_NULLPTR, "workspace is NULL while workspaceSize is %llu",
                    (unsigned long long)workspace_size);
@@ -194,7 +227,11 @@ static aclnnStatus execute(const char *api, const struct pg_plan *plan, void *wo
     return pg_fail(api, ACLNN_ERR_PARAM_INVALID,
                    "workspaceSize is %llu, the first phase asked for %lld",
                    (unsigned long long)workspace_size, (long long)plan->workspace_bytes);
-  return submit(api, plan, workspace, stream);
+  gather(plan, workspace, &memory);
+  PG_TRY(check_memory(api, &memory));
+  if (!spent) memcpy(copies, plan->steps, (size_t)plan->step_count * sizeof *copies);
+  bind(plan, &memory, workspace, steps);
+  return submit(api, plan, steps, stream);
 }
 
 /* An executor that is not repeatable is spent by this call, whatever comes of it: its handle is
@@ -203,14 +240,15 @@ aclnnStatus pg_execute(const char *api, void *workspace, uint64_t workspace_size
                        aclOpExecutor *executor, void *stream) {
   if (executor == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, "executor");
   struct pg_plan *plan = pg_acquire(executor, PG_EXECUTOR);
-  if (plan != NULL && !atomic_load(&plan->repeatable)) {
+  const bool spent = plan != NULL && !atomic_load(&plan->repeatable);
+  if (spent) {
     pg_release(&plan->object);
     plan = pg_handle_close(executor, PG_EXECUTOR);
   }
   if (plan == NULL)
     return pg_fail(api, ACLNN_ERR_INNER, "executor is %s, a live one is required",
                    pg_handle_what(executor));
-  const aclnnStatus status = execute(api, plan, workspace, workspace_size, stream);
+  const aclnnStatus status = execute(api, plan, spent, workspace, workspace_size, stream);
   pg_release(&plan->object);
   return status;
 }

@@ -50,7 +50,8 @@ struct pg_plan_kernel {
                     struct pg_failure *why);
 };
 
-/* Adds a step.  Addresses in args are left open and bound afterwards. */
+/* Adds a step.  Addresses in args are left open and bound afterwards.  When memory for it is
+ * exhausted pg_plan_publish says so. */
 void pg_plan_add(struct pg_plan *plan, const struct pg_plan_kernel *kernel);
 
 /* In the latest step: the pointer at args_offset will be the operand's address plus bytes. */

@@ -8,6 +8,7 @@
 
 #include "aclnn/opdev/op_errno.h"
 #include "core/alloc.h"
+#include "core/checked.h"
 
 static void destroy(struct pg_object *self) { pg_free(self); }
 
@@ -29,12 +30,6 @@ const char *pg_shape_text(int rank, const int64_t *dims, char text[PG_SHAPE_TEXT
   text[used++] = ']';
   text[used] = '\0';
   return text;
-}
-
-bool pg_tensor_is_empty(const struct pg_tensor *tensor) {
-  for (int i = 0; i < tensor->rank; i++)
-    if (tensor->dims[i] == 0) return true;
-  return false;
 }
 
 /* Row-major.  An axis of length 0 makes the strides outside it 0; the wrap of absurd shapes is
@@ -88,6 +83,35 @@ static void set_storage(struct pg_tensor *t, const struct view *v) {
     memcpy(t->storage_dims, v->storage, v->storage_rank * sizeof *v->storage);
 }
 
+/* How far the last element is from the data address, in elements; false when that or their number
+ * overflows. */
+static bool reach(const struct pg_tensor *t, int64_t *end) {
+  int64_t elements = 1, last = t->offset, far;
+  *end = t->offset;
+  if (t->empty) return true;
+  for (int i = 0; i < t->rank; i++)
+    if (!pg_mul(elements, t->dims[i], &elements) || !pg_mul(t->dims[i] - 1, t->strides[i], &far) ||
+        !pg_add(last, far, &last))
+      return false;
+  return pg_add(last, 1, end);
+}
+
+/* What every operator asks of a tensor, found out once. */
+static void set_facts(struct pg_tensor *t) {
+  const int64_t bytes = (int64_t)aclDataTypeSize(t->dtype);
+  bool good = t->offset >= 0;
+  int64_t end;
+  t->element = (size_t)bytes;
+  t->empty = false;
+  for (int i = 0; i < t->rank; i++) {
+    t->empty = t->empty || t->dims[i] == 0;
+    good =
+        good && t->dims[i] >= 0 && (t->strides[i] > 0 || (t->strides[i] == 0 && t->dims[i] <= 1));
+  }
+  t->spans = reach(t, &end) && pg_mul(end, bytes, &t->end) && pg_mul(t->offset, bytes, &t->begin);
+  t->plain = good && t->spans;
+}
+
 aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType,
                            const int64_t *stride, int64_t offset, aclFormat format,
                            const int64_t *storageDims, uint64_t storageDimsNum, void *tensorData) {
@@ -104,6 +128,7 @@ aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDat
     set_view(t, &v);
     set_strides(t, stride);
     set_storage(t, &v);
+    set_facts(t);
     aclTensor *handle = pg_handle_open(PG_TENSOR, &t->object);
     if (handle != NULL) return handle;
     pg_release(&t->object);
@@ -139,6 +164,7 @@ aclnnStatus aclInitTensor(aclTensor *tensor, const int64_t *viewDims, uint64_t v
   if (v.rank > 0) set_view(t, &v);
   set_strides(t, stride);
   if (v.storage_rank > 0) set_storage(t, &v);
+  set_facts(t);
   if (tensorDataAddr != NULL) atomic_store(&t->data, tensorDataAddr);
   pg_release(&t->object);
   return ACLNN_SUCCESS;

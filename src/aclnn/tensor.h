@@ -14,10 +14,16 @@ struct pg_tensor {
   aclDataType dtype;
   aclFormat format;
   int rank, storage_rank;
+  bool empty;           /* some axis has length 0 */
+  bool spans;           /* begin and end below, and the number of elements, fit into 64 bits */
+  bool plain;           /* it does, nothing is negative, and no two elements share a place by
+                           stride 0 */
+  size_t element;       /* bytes of one */
+  int64_t begin, end;   /* bytes from data that its elements span */
+  int64_t offset;       /* elements */
+  _Atomic(void *) data; /* without the offset; may be set between runs of a repeatable executor */
   int64_t dims[PG_RANK_MAX], strides[PG_RANK_MAX]; /* elements */
   int64_t storage_dims[PG_RANK_MAX];               /* recorded, never enforced */
-  int64_t offset;                                  /* elements */
-  _Atomic(void *) data; /* without the offset; may be set between runs of a repeatable executor */
 };
 
 /* The tensor behind a handle with a reference for the caller: 161001 for NULL, 161002 for what
@@ -30,6 +36,6 @@ enum { PG_SHAPE_TEXT = 128 };
 const char *pg_shape_text(int rank, const int64_t *dims, char text[PG_SHAPE_TEXT]);
 
 /* Does any axis have length 0?  (A tensor without axes is one value, not empty.) */
-bool pg_tensor_is_empty(const struct pg_tensor *tensor);
+static inline bool pg_tensor_is_empty(const struct pg_tensor *tensor) { return tensor->empty; }
 
 #endif

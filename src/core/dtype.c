@@ -5,41 +5,39 @@
 #include <stddef.h>
 #include <stdio.h>
 
-struct dtype_row {
-  aclDataType type;
+/* Looked up often: a row lies at its type's number + 1. */
+static const struct dtype_row {
   size_t bytes; /* CANN's aclDataTypeSize: sub-byte types count as one byte, unknown ones as 8 */
-  const char *name;
-};
-
-static const struct dtype_row dtypes[] = {
-    {ACL_DT_UNDEFINED, 0, "DT_UNDEFINED"},
-    {ACL_FLOAT, 4, "DT_FLOAT"},
-    {ACL_FLOAT16, 2, "DT_FLOAT16"},
-    {ACL_INT8, 1, "DT_INT8"},
-    {ACL_INT32, 4, "DT_INT32"},
-    {ACL_UINT8, 1, "DT_UINT8"},
-    {ACL_INT16, 2, "DT_INT16"},
-    {ACL_UINT16, 2, "DT_UINT16"},
-    {ACL_UINT32, 4, "DT_UINT32"},
-    {ACL_INT64, 8, "DT_INT64"},
-    {ACL_UINT64, 8, "DT_UINT64"},
-    {ACL_DOUBLE, 8, "DT_DOUBLE"},
-    {ACL_BOOL, 1, "DT_BOOL"},
-    {ACL_STRING, 0, "DT_STRING"},
-    {ACL_COMPLEX64, 8, "DT_COMPLEX64"},
-    {ACL_COMPLEX128, 16, "DT_COMPLEX128"},
-    {ACL_BF16, 2, "DT_BF16"},
-    {ACL_INT4, 1, "DT_INT4"},
-    {ACL_UINT1, 1, "DT_UINT1"},
-    {ACL_COMPLEX32, 4, "DT_COMPLEX32"},
-    {ACL_HIFLOAT8, 1, "DT_HIFLOAT8"},
-    {ACL_FLOAT8_E5M2, 1, "DT_FLOAT8_E5M2"},
-    {ACL_FLOAT8_E4M3FN, 1, "DT_FLOAT8_E4M3FN"},
-    {ACL_FLOAT8_E8M0, 1, "DT_FLOAT8_E8M0"},
-    {ACL_FLOAT6_E3M2, 8, "DT_FLOAT6_E3M2"},
-    {ACL_FLOAT6_E2M3, 8, "DT_FLOAT6_E2M3"},
-    {ACL_FLOAT4_E2M1, 8, "DT_FLOAT4_E2M1"},
-    {ACL_FLOAT4_E1M2, 8, "DT_FLOAT4_E1M2"},
+  const char *name; /* NULL: no type has this number */
+} dtypes[] = {
+    [ACL_DT_UNDEFINED + 1] = {0, "DT_UNDEFINED"},
+    [ACL_FLOAT + 1] = {4, "DT_FLOAT"},
+    [ACL_FLOAT16 + 1] = {2, "DT_FLOAT16"},
+    [ACL_INT8 + 1] = {1, "DT_INT8"},
+    [ACL_INT32 + 1] = {4, "DT_INT32"},
+    [ACL_UINT8 + 1] = {1, "DT_UINT8"},
+    [ACL_INT16 + 1] = {2, "DT_INT16"},
+    [ACL_UINT16 + 1] = {2, "DT_UINT16"},
+    [ACL_UINT32 + 1] = {4, "DT_UINT32"},
+    [ACL_INT64 + 1] = {8, "DT_INT64"},
+    [ACL_UINT64 + 1] = {8, "DT_UINT64"},
+    [ACL_DOUBLE + 1] = {8, "DT_DOUBLE"},
+    [ACL_BOOL + 1] = {1, "DT_BOOL"},
+    [ACL_STRING + 1] = {0, "DT_STRING"},
+    [ACL_COMPLEX64 + 1] = {8, "DT_COMPLEX64"},
+    [ACL_COMPLEX128 + 1] = {16, "DT_COMPLEX128"},
+    [ACL_BF16 + 1] = {2, "DT_BF16"},
+    [ACL_INT4 + 1] = {1, "DT_INT4"},
+    [ACL_UINT1 + 1] = {1, "DT_UINT1"},
+    [ACL_COMPLEX32 + 1] = {4, "DT_COMPLEX32"},
+    [ACL_HIFLOAT8 + 1] = {1, "DT_HIFLOAT8"},
+    [ACL_FLOAT8_E5M2 + 1] = {1, "DT_FLOAT8_E5M2"},
+    [ACL_FLOAT8_E4M3FN + 1] = {1, "DT_FLOAT8_E4M3FN"},
+    [ACL_FLOAT8_E8M0 + 1] = {1, "DT_FLOAT8_E8M0"},
+    [ACL_FLOAT6_E3M2 + 1] = {8, "DT_FLOAT6_E3M2"},
+    [ACL_FLOAT6_E2M3 + 1] = {8, "DT_FLOAT6_E2M3"},
+    [ACL_FLOAT4_E2M1 + 1] = {8, "DT_FLOAT4_E2M1"},
+    [ACL_FLOAT4_E1M2 + 1] = {8, "DT_FLOAT4_E1M2"},
 };
 
 static const struct {
@@ -69,9 +67,8 @@ static const struct {
 };
 
 static const struct dtype_row *find(aclDataType type) {
-  for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
-    if (dtypes[i].type == type) return &dtypes[i];
-  return NULL;
+  const size_t at = (size_t)((int64_t)type + 1); /* below -1: beyond the end */
+  return at < sizeof dtypes / sizeof dtypes[0] && dtypes[at].name != NULL ? &dtypes[at] : NULL;
 }
 
 size_t aclDataTypeSize(aclDataType dataType) {

@@ -15,32 +15,63 @@ enum {
   CHUNK_BITS = 10,
   CHUNK = 1 << CHUNK_BITS,
   CHUNK_COUNT = 1 << (INDEX_BITS - CHUNK_BITS),
-  TAG = 0x5047 /* "PG"; the kind is added to it */
+  KIND_SHIFT = INDEX_BITS + GENERATION_BITS,
+  TAG = 0x5047,        /* "PG"; the kind is added to it */
+  OPEN = 1 << 30,      /* what an open handle adds to its object's count */
+  TAKEN_MOST = 1 << 20 /* far below OPEN and 2^INDEX_BITS */
 };
 
+/* Looking a handle up takes no lock, only its slot's word:
+ *
+ *     63        48 47           24 23            0
+ *    | tag + kind |  generation   |    taken     |      tag + kind is 0 in a free slot
+ *
+ * An acquire raises `taken` if the rest is the handle's, in one motion, and touches the object
+ * only afterwards; a release lowers the object's own count.  The two meet when the handle closes:
+ * `taken` moves into the object's count, which until then stands OPEN higher, so that releases
+ * cannot bring it to 0. */
 struct slot {
-  struct pg_object *object; /* NULL: free */
-  uint32_t generation;
+  _Atomic uint64_t word;
+  _Atomic(struct pg_object *) object;
   uint32_t next_free;
-  enum pg_kind kind;
 };
 
-/* Guards everything below.  Held for a few instructions only, never across a destroy. */
+/* Guards what follows and every opening and closing.  Held for a few instructions only, never
+ * across a destroy. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slot *chunks[CHUNK_COUNT];
-static uint32_t slot_count = 1;        /* slot 0 stays unused: it ends the free list */
+static _Atomic(struct slot *) chunks[CHUNK_COUNT]; /* read without the lock; never freed */
+static uint32_t slot_count = 1;                    /* slot 0 stays unused: it ends the free list */
 static uint32_t free_first, free_last; /* oldest first, so that a slot rests before its reuse */
 static int live[PG_KIND_COUNT];
 
+static uint32_t index_of(const void *handle) {
+  return (uint32_t)(uintptr_t)handle & ((1u << INDEX_BITS) - 1);
+}
+
+/* NULL for an index that was never given out; its chunk may not exist. */
 static struct slot *slot_at(uint32_t index) {
-  return &chunks[index >> CHUNK_BITS][index & (CHUNK - 1)];
+  struct slot *chunk = atomic_load_explicit(&chunks[index >> CHUNK_BITS], memory_order_acquire);
+  return chunk == NULL ? NULL : &chunk[index & (CHUNK - 1)];
 }
 
-static void *encode(enum pg_kind kind, uint32_t index, uint32_t generation) {
-  const uint64_t tag = (uint64_t)TAG + (uint64_t)kind;
-  return (void *)(uintptr_t)(tag << 48 | (uint64_t)generation << INDEX_BITS | index);
+/* The slot that a handle of this kind names, live or not; NULL when it can be no such handle. */
+static struct slot *slot_of(const void *handle, enum pg_kind kind) {
+  if ((uint64_t)(uintptr_t)handle >> KIND_SHIFT != (uint64_t)TAG + (uint64_t)kind) return NULL;
+  return slot_at(index_of(handle));
 }
 
+static bool is_of(uint64_t word, const void *handle) {
+  return (word ^ (uint64_t)(uintptr_t)handle) >> INDEX_BITS == 0;
+}
+
+static uint64_t taken_of(uint64_t word) { return word & ((1u << INDEX_BITS) - 1); }
+static bool is_free(uint64_t word) { return word >> KIND_SHIFT == 0; }
+
+static void *encode(uint64_t word, uint32_t index) {
+  return (void *)(uintptr_t)((word - taken_of(word)) | index);
+}
+
+/* Lock held, for this and the next two. */
 static uint32_t take_slot(void) {
   if (free_first != 0) {
     const uint32_t index = free_first;
@@ -48,16 +79,16 @@ static uint32_t take_slot(void) {
     return index;
   }
   if (slot_count == 1u << INDEX_BITS) return 0;
-  struct slot **chunk = &chunks[slot_count >> CHUNK_BITS];
-  if (*chunk == NULL) *chunk = pg_alloc_zeroed(CHUNK * sizeof **chunk);
-  return *chunk == NULL ? 0 : slot_count++;
+  if (slot_at(slot_count) == NULL) {
+    struct slot *chunk = pg_alloc_zeroed(CHUNK * sizeof *chunk);
+    if (chunk == NULL) return 0;
+    atomic_store_explicit(&chunks[slot_count >> CHUNK_BITS], chunk, memory_order_release);
+  }
+  return slot_count++;
 }
 
 static void give_slot(uint32_t index) {
-  struct slot *s = slot_at(index);
-  s->object = NULL;
-  s->generation = (s->generation + 1) & ((1u << GENERATION_BITS) - 1);
-  s->next_free = 0;
+  slot_at(index)->next_free = 0;
   if (free_first == 0)
     free_first = index;
   else
@@ -65,15 +96,26 @@ static void give_slot(uint32_t index) {
   free_last = index;
 }
 
-/* The handle's slot if it is live and of this kind.  Lock held. */
-static struct slot *find(const void *handle, enum pg_kind kind) {
-  const uint64_t bits = (uint64_t)(uintptr_t)handle;
-  const uint32_t index = (uint32_t)(bits & ((1u << INDEX_BITS) - 1));
-  if (bits >> 48 != (uint64_t)TAG + (uint64_t)kind || index == 0 || index >= slot_count)
-    return NULL;
-  struct slot *s = slot_at(index);
-  const uint32_t generation = (uint32_t)(bits >> INDEX_BITS) & ((1u << GENERATION_BITS) - 1);
-  return s->object != NULL && s->kind == kind && s->generation == generation ? s : NULL;
+/* Ends the slot's generation; the uses of it that have not ended are the object's from now on. */
+static struct pg_object *close_slot(struct slot *s) {
+  struct pg_object *object = atomic_load_explicit(&s->object, memory_order_relaxed);
+  const uint64_t next = (atomic_load_explicit(&s->word, memory_order_relaxed) >> INDEX_BITS) + 1;
+  const uint64_t free_word = (next & ((1u << GENERATION_BITS) - 1)) << INDEX_BITS;
+  const uint64_t word = atomic_exchange_explicit(&s->word, free_word, memory_order_acq_rel);
+  atomic_fetch_add_explicit(&object->refs, (int)taken_of(word) - OPEN, memory_order_acq_rel);
+  return object;
+}
+
+/* Before `taken` grows beyond its bits, or beyond what the object's count can pay back. */
+static void settle(struct slot *s) {
+  pthread_mutex_lock(&lock);
+  const uint64_t word = atomic_load_explicit(&s->word, memory_order_acquire);
+  if (!is_free(word)) {
+    struct pg_object *object = atomic_load_explicit(&s->object, memory_order_relaxed);
+    atomic_fetch_add_explicit(&object->refs, (int)taken_of(word), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&s->word, taken_of(word), memory_order_acq_rel);
+  }
+  pthread_mutex_unlock(&lock);
 }
 
 void *pg_handle_open(enum pg_kind kind, struct pg_object *object) {
@@ -82,59 +124,58 @@ void *pg_handle_open(enum pg_kind kind, struct pg_object *object) {
   const uint32_t index = take_slot();
   if (index != 0) {
     struct slot *s = slot_at(index);
-    s->object = object;
-    s->kind = kind;
+    const uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed) |
+                          ((uint64_t)TAG + (uint64_t)kind) << KIND_SHIFT;
+    const int refs = atomic_load_explicit(&object->refs, memory_order_relaxed); /* ours alone */
+    atomic_store_explicit(&object->refs, refs + OPEN, memory_order_relaxed);
+    atomic_store_explicit(&s->object, object, memory_order_relaxed);
+    atomic_store_explicit(&s->word, word, memory_order_release);
     live[kind]++;
-    handle = encode(kind, index, s->generation);
+    handle = encode(word, index);
   }
   pthread_mutex_unlock(&lock);
   return handle;
 }
 
 void *pg_acquire(const void *handle, enum pg_kind kind) {
-  pthread_mutex_lock(&lock);
-  struct slot *s = find(handle, kind);
-  struct pg_object *object = s != NULL ? s->object : NULL;
-  if (object != NULL) pg_retain(object);
-  pthread_mutex_unlock(&lock);
+  struct slot *s = slot_of(handle, kind);
+  if (s == NULL) return NULL;
+  struct pg_object *object;
+  uint64_t word = atomic_load_explicit(&s->word, memory_order_acquire);
+  do {
+    if (!is_of(word, handle)) return NULL;
+    object = atomic_load_explicit(&s->object, memory_order_relaxed);
+  } while (!atomic_compare_exchange_weak_explicit(&s->word, &word, word + 1, memory_order_acq_rel,
+                                                  memory_order_acquire));
+  if (taken_of(word) >= TAKEN_MOST) settle(s);
   return object;
 }
 
 void *pg_handle_close(const void *handle, enum pg_kind kind) {
+  struct pg_object *object = NULL;
+  struct slot *s = slot_of(handle, kind);
+  if (s == NULL) return NULL;
   pthread_mutex_lock(&lock);
-  struct slot *s = find(handle, kind);
-  struct pg_object *object = s != NULL ? s->object : NULL;
-  if (object != NULL) {
-    give_slot((uint32_t)((uintptr_t)handle & ((1u << INDEX_BITS) - 1)));
+  if (is_of(atomic_load_explicit(&s->word, memory_order_relaxed), handle)) {
+    object = close_slot(s);
+    give_slot(index_of(handle));
     live[kind]--;
   }
   pthread_mutex_unlock(&lock);
   return object;
 }
 
-void pg_retain(struct pg_object *object) {
-  atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed);
-}
-
-void pg_release(struct pg_object *object) {
-  if (object != NULL && atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) == 1)
-    object->destroy(object);
-}
-
 bool pg_is_live(const void *handle, enum pg_kind kind) {
-  pthread_mutex_lock(&lock);
-  const bool found = find(handle, kind) != NULL;
-  pthread_mutex_unlock(&lock);
-  return found;
+  struct slot *s = slot_of(handle, kind);
+  return s != NULL && is_of(atomic_load_explicit(&s->word, memory_order_acquire), handle);
 }
 
 void *pg_handle_next(enum pg_kind kind, const void *after) {
   void *handle = NULL;
-  const uint32_t first = (uint32_t)((uintptr_t)after & ((1u << INDEX_BITS) - 1)) + 1;
   pthread_mutex_lock(&lock);
-  for (uint32_t i = first; live[kind] > 0 && handle == NULL && i < slot_count; i++) {
-    const struct slot *s = slot_at(i);
-    if (s->object != NULL && s->kind == kind) handle = encode(kind, i, s->generation);
+  for (uint32_t i = index_of(after) + 1; live[kind] > 0 && handle == NULL && i < slot_count; i++) {
+    const uint64_t word = atomic_load_explicit(&slot_at(i)->word, memory_order_relaxed);
+    if (word >> KIND_SHIFT == (uint64_t)TAG + (uint64_t)kind) handle = encode(word, i);
   }
   pthread_mutex_unlock(&lock);
   return handle;
@@ -164,7 +205,7 @@ const char *pg_handle_what(const void *handle) {
       [PG_EXECUTOR] = {"an executor", "a spent or destroyed executor"},
   };
   if (handle == NULL) return "NULL";
-  const uint64_t kind = ((uint64_t)(uintptr_t)handle >> 48) - TAG;
+  const uint64_t kind = ((uint64_t)(uintptr_t)handle >> KIND_SHIFT) - TAG;
   if (kind >= PG_KIND_COUNT) return "not a handle";
   return words[kind][pg_is_live(handle, (enum pg_kind)kind) ? 0 : 1];
 }

@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum pg_kind {
   PG_CONTEXT,
@@ -36,7 +37,7 @@ enum pg_kind {
 
 /* First member of every object behind a handle. */
 struct pg_object {
-  atomic_int refs;
+  atomic_int refs; /* starts as the creator's references; only the functions below read it */
   void (*destroy)(struct pg_object *self);
 };
 
@@ -52,8 +53,14 @@ void *pg_acquire(const void *handle, enum pg_kind kind);
  * the handle was never live. */
 void *pg_handle_close(const void *handle, enum pg_kind kind);
 
-void pg_retain(struct pg_object *object);
-void pg_release(struct pg_object *object); /* NULL is fine */
+static inline void pg_retain(struct pg_object *object) {
+  atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed);
+}
+
+static inline void pg_release(struct pg_object *object) { /* NULL is fine */
+  if (object != NULL && atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) == 1)
+    object->destroy(object);
+}
 
 /* Is it a live handle of this kind? */
 bool pg_is_live(const void *handle, enum pg_kind kind);

@@ -2,6 +2,7 @@
 #include "core/soc.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +32,9 @@ static const struct pg_soc products[] = {
 };
 static const char default_name[] = "Ascend910B1";
 
-/* Guards the choice. */
+/* Guards choosing.  The row is read without it: every check of every operator asks for it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct pg_soc *chosen = &portable;
+static _Atomic(const struct pg_soc *) chosen; /* NULL: not configured */
 static const char
     *chosen_name; /* NULL: not configured; names are kept for ever, programs hold them */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -76,7 +77,7 @@ aclError pg_soc_configure(const char *api) {
         "Ascend950 or Ascend910_95 (unset: portable)",
         name);
   pthread_mutex_lock(&lock);
-  chosen = row;
+  atomic_store_explicit(&chosen, row, memory_order_release);
   if (unset)
     chosen_name = default_name;
   else if (chosen_name == NULL || strcmp(chosen_name, name) != 0)
@@ -94,11 +95,11 @@ static void configure_once(void) {
 }
 
 const struct pg_soc *pg_soc(void) {
+  const struct pg_soc *row = atomic_load_explicit(&chosen, memory_order_acquire);
+  if (row != NULL) return row;
   (void)pthread_once(&once, configure_once);
-  pthread_mutex_lock(&lock);
-  const struct pg_soc *row = chosen;
-  pthread_mutex_unlock(&lock);
-  return row;
+  row = atomic_load_explicit(&chosen, memory_order_acquire);
+  return row != NULL ? row : &portable;
 }
 
 const char *aclrtGetSocName(void) {

@@ -17,4 +17,13 @@ static inline bool pg_thread_create(pthread_t *thread, void *(*body)(void *), vo
   return created;
 }
 
+/* Between two looks of a thread that spins. */
+static inline void pg_relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
 #endif

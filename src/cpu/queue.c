@@ -8,7 +8,8 @@
  * so that a lone small step costs no hand-over.  For the same reason submit does not wake the
  * executor for small steps while it dozes: after work the executor looks at its queue every
  * DOZE_POLL_NS for DOZE_NS, and only then sleeps until woken.  Whoever observes the queue
- * (sync, query, a wait in another queue) wakes it.
+ * (sync, query, a wait in another queue) wakes it.  A thread inside sync that finds the executor
+ * at work spins while steps end quickly, then sleeps.
  *
  * Steps are counted by tickets, 1, 2, ... in the order of submission.  completed() is the ticket
  * of the last finished one; a mark is done when completed() has reached its ticket.
@@ -19,6 +20,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -30,15 +32,17 @@ enum {
   RING_KEEP = 1024,    /* a larger ring is given back when the queue runs empty */
   SMALL_BYTES = 65536, /* a step below this can wait for the dozing executor's next look */
   DOZE_POLL_NS = 100000,
-  DOZE_NS = 2000000
+  DOZE_NS = 2000000,
+  SPIN_NS = 30000 /* what a sleep and its wake-up cost */
 };
 
 enum executor_state { AWAKE, DOZING, ASLEEP };
 
 struct pg_queue {
   struct pg_queue_options options;
-  atomic_int refs;     /* owner, executor thread, marks */
-  atomic_bool dropped; /* the running step should give up waiting */
+  atomic_int refs;           /* owner, executor thread, marks */
+  atomic_bool dropped;       /* the running step should give up waiting */
+  _Atomic uint64_t finished; /* completed(), for those who spin; written with the lock held */
   pthread_t thread;
 
   pthread_mutex_t lock;    /* guards everything below */
@@ -94,9 +98,27 @@ void pg_queue_release(struct pg_queue *queue) {
   pg_free(queue);
 }
 
-/* Lock held, for this and the next four. */
+/* Kernels' arguments make the struct large; a step has seldom that much. */
+static void copy_step(struct pg_step *to, const struct pg_step *from) {
+  const size_t bytes = from->kind == PG_STEP_KERNEL
+                           ? offsetof(struct pg_step, u.kernel.args) + from->u.kernel.args_bytes
+                           : offsetof(struct pg_step, u) + sizeof(struct pg_copy);
+  memcpy(to, from, bytes);
+}
+_Static_assert(sizeof(struct pg_copy) >= sizeof(struct pg_fill) &&
+                   sizeof(struct pg_copy) >= sizeof(struct pg_call) &&
+                   sizeof(struct pg_copy) >= sizeof(struct pg_value) &&
+                   sizeof(struct pg_copy) >= sizeof(struct pg_wait),
+               "the largest step but kernels'");
+
+/* Lock held, for this and the next five. */
 static uint64_t completed(const struct pg_queue *queue) {
   return queue->busy ? queue->running - 1 : queue->pushed - queue->count;
+}
+
+static void note_progress(struct pg_queue *queue) {
+  atomic_store_explicit(&queue->finished, completed(queue), memory_order_release);
+  if (queue->observers > 0) pthread_cond_broadcast(&queue->progress);
 }
 
 static void kick(struct pg_queue *queue) {
@@ -118,7 +140,7 @@ static bool reserve(struct pg_queue *queue, size_t more) {
   struct pg_step *ring = pg_alloc(capacity * sizeof *ring);
   if (ring == NULL) return false;
   for (size_t i = 0; i < queue->count; i++)
-    ring[i] = queue->ring[(queue->head + i) & (queue->capacity - 1)];
+    copy_step(&ring[i], &queue->ring[(queue->head + i) & (queue->capacity - 1)]);
   pg_free(queue->ring);
   queue->ring = ring;
   queue->capacity = capacity;
@@ -152,7 +174,7 @@ static void discard_queued(struct pg_queue *queue) {
   const size_t capacity = queue->capacity, head = queue->head, count = queue->count;
   queue->ring = NULL;
   queue->capacity = queue->head = queue->count = 0;
-  pthread_cond_broadcast(&queue->progress);
+  note_progress(queue);
   pthread_mutex_unlock(&queue->lock);
   for (size_t i = 0; i < count; i++) discard_step(&ring[(head + i) & (capacity - 1)]);
   pg_free(ring);
@@ -182,8 +204,7 @@ static aclError wait_for_mark(struct pg_queue *self, const struct pg_wait *wait,
   return why->code;
 }
 
-static aclError run_step(struct pg_queue *queue, const struct pg_step *step,
-                         struct pg_failure *why) {
+static aclError run_step(struct pg_queue *queue, struct pg_step *step, struct pg_failure *why) {
   switch (step->kind) {
     case PG_STEP_WAIT:
       return wait_for_mark(queue, &step->u.wait, why);
@@ -198,9 +219,11 @@ static aclError run_step(struct pg_queue *queue, const struct pg_step *step,
 
 /* Runs the head step.  Lock held on entry and on return, free in between; not busy, not empty. */
 static void run_one(struct pg_queue *queue) {
-  const struct pg_step step = queue->ring[queue->head];
+  struct pg_step step;
+  copy_step(&step, &queue->ring[queue->head]);
   const bool skip = queue->stop_on_failure && queue->failure.code != ACL_SUCCESS;
-  struct pg_failure failure = {.code = ACL_SUCCESS};
+  struct pg_failure failure;
+  failure.code = ACL_SUCCESS; /* its text is large, and seldom there */
   queue->head = (queue->head + 1) & (queue->capacity - 1);
   queue->count--;
   queue->busy = true;
@@ -217,7 +240,7 @@ static void run_one(struct pg_queue *queue) {
   queue->last_active_ns = 0;
   if (failure.code != ACL_SUCCESS && queue->failure.code == ACL_SUCCESS) queue->failure = failure;
   trim(queue);
-  if (queue->observers > 0) pthread_cond_broadcast(&queue->progress);
+  note_progress(queue);
   if (queue->closing && queue->executor != AWAKE) pthread_cond_signal(&queue->wake);
 }
 
@@ -279,7 +302,7 @@ static bool is_quiet(const struct pg_step *step) {
 static void push(struct pg_queue *queue, const struct pg_step *steps, size_t count) {
   bool quiet = true;
   for (size_t i = 0; i < count; i++) {
-    queue->ring[(queue->head + queue->count + i) & (queue->capacity - 1)] = steps[i];
+    copy_step(&queue->ring[(queue->head + queue->count + i) & (queue->capacity - 1)], &steps[i]);
     quiet = quiet && is_quiet(&steps[i]);
   }
   queue->count += count;
@@ -307,6 +330,23 @@ static bool may_run_here(const struct pg_queue *queue) {
   return !(step->kind == PG_STEP_CALL && step->u.call.own_thread);
 }
 
+/* Another thread runs the steps: while it ends one every SPIN_NS, sleeping would cost more than
+ * looking.  False when no step ended.  Lock held on entry and on return, free in between. */
+static bool spin(struct pg_queue *queue, uint64_t ticket) {
+  const uint64_t before = completed(queue);
+  uint64_t seen = before;
+  pthread_mutex_unlock(&queue->lock);
+  int64_t end = pg_now_ns() + SPIN_NS;
+  while (seen < ticket && pg_now_ns() < end) {
+    for (int i = 0; i < 64; i++) pg_relax();
+    const uint64_t now = atomic_load_explicit(&queue->finished, memory_order_acquire);
+    if (now != seen) end = pg_now_ns() + SPIN_NS;
+    seen = now;
+  }
+  pthread_mutex_lock(&queue->lock);
+  return completed(queue) != before; /* asked under the lock: observe() must not miss a step */
+}
+
 /* Until the ticket is completed.  Without a time limit the caller runs steps itself.
  * Lock held; false when the time is up. */
 static bool reach(struct pg_queue *queue, uint64_t ticket, int64_t timeout_ns) {
@@ -314,6 +354,8 @@ static bool reach(struct pg_queue *queue, uint64_t ticket, int64_t timeout_ns) {
   while (completed(queue) < ticket) {
     if (timeout_ns == PG_FOREVER && may_run_here(queue))
       run_one(queue);
+    else if (timeout_ns == PG_FOREVER && queue->busy && spin(queue, ticket))
+      continue;
     else if (observe(queue, deadline) == ETIMEDOUT && completed(queue) < ticket)
       return false;
   }
@@ -321,14 +363,21 @@ static bool reach(struct pg_queue *queue, uint64_t ticket, int64_t timeout_ns) {
   return true;
 }
 
+/* Is the caller inside the running step?  Lock held. */
+static bool is_own(const struct pg_queue *queue) {
+  return queue->busy && pthread_equal(queue->runner, pthread_self());
+}
+
 aclError pg_queue_sync(struct pg_queue *queue, int64_t timeout_ns, struct pg_failure *failure) {
   pthread_mutex_lock(&queue->lock);
-  const bool reached = reach(queue, queue->pushed, timeout_ns);
+  const bool own = is_own(queue);
+  const bool reached = !own && reach(queue, queue->pushed, timeout_ns);
   if (reached && queue->failure.code != ACL_SUCCESS) {
     *failure = queue->failure;
     queue->failure.code = ACL_SUCCESS;
   }
   pthread_mutex_unlock(&queue->lock);
+  if (own) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
   return reached ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
 }
 
@@ -350,7 +399,7 @@ void pg_queue_set_stop_on_failure(struct pg_queue *queue, bool stop) {
 
 bool pg_queue_on_own_step(struct pg_queue *queue) {
   pthread_mutex_lock(&queue->lock);
-  const bool own = queue->busy && pthread_equal(queue->runner, pthread_self());
+  const bool own = is_own(queue);
   pthread_mutex_unlock(&queue->lock);
   return own;
 }
@@ -439,8 +488,7 @@ bool pg_mark_done(struct pg_mark *mark) {
 aclError pg_mark_sync(struct pg_mark *mark, int64_t timeout_ns) {
   struct pg_queue *queue = mark->queue;
   pthread_mutex_lock(&queue->lock);
-  const bool own = queue->busy && pthread_equal(queue->runner, pthread_self());
-  const bool never = own && completed(queue) < mark->ticket;
+  const bool never = is_own(queue) && completed(queue) < mark->ticket;
   const bool reached = !never && reach(queue, mark->ticket, timeout_ns);
   pthread_mutex_unlock(&queue->lock);
   if (never) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;

@@ -134,23 +134,21 @@ static aclError wait_value(const struct pg_value *v, const atomic_bool *dropped,
   return why->code;
 }
 
-static aclError run_kernel(const struct pg_step *step, struct pg_failure *why) {
-  const struct pg_kernel_step *k = &step->u.kernel;
+static aclError run_kernel(struct pg_step *step, struct pg_failure *why) {
+  struct pg_kernel_step *k = &step->u.kernel;
   pg_kernel_fn *fn = pg_kernel_find(k->id, k->dtype);
   const int threads = threads_for(step->bytes);
   if (k->judge == NULL) {
     pg_workers_run(fn, &k->args, k->items, threads);
     return ACL_SUCCESS;
   }
-  union pg_kernel_args args = k->args;
   struct pg_index_report report = {.count = 0, .position = INT64_MAX};
-  args.scatter.report = &report;
-  pg_workers_run(fn, &args, k->items, threads);
-  return report.count == 0 ? ACL_SUCCESS : k->judge(&args, &report, why);
+  k->args.scatter.report = &report;
+  pg_workers_run(fn, &k->args, k->items, threads);
+  return report.count == 0 ? ACL_SUCCESS : k->judge(&k->args, &report, why);
 }
 
-aclError pg_step_run(const struct pg_step *step, const atomic_bool *dropped,
-                     struct pg_failure *why) {
+aclError pg_step_run(struct pg_step *step, const atomic_bool *dropped, struct pg_failure *why) {
   switch (step->kind) {
     case PG_STEP_KERNEL: {
       const pg_float_env before = pg_float_env_enter();

@@ -45,14 +45,6 @@ static struct {
 /* Guards the changing of the set itself: start, stop, resize. */
 static pthread_mutex_t resize = PTHREAD_MUTEX_INITIALIZER;
 
-static void relax(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
 static void work(struct job *job) {
   for (;;) {
     const int64_t chunk = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
@@ -88,7 +80,7 @@ static bool spin(void) {
   bool posted = false;
   while (!posted && pg_now_ns() < end)
     for (int i = 0; i < 64 && !posted; i++) {
-      relax();
+      pg_relax();
       posted = atomic_load_explicit(&workers.posted, memory_order_relaxed) != seen;
     }
   pthread_mutex_lock(&workers.lock);

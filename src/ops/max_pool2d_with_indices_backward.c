@@ -84,7 +84,8 @@ static aclnnStatus check(struct args *a, struct pg_pooling *pool) {
               (long long)a->sliding.kernel.w, (long long)pool->h.out, (long long)pool->w.out);
   PG_TRY(pg_check_pooled(a->api, &a->sliding, &v[SELF], &v[GRAD_OUT], pool));
   PG_TRY(pg_check_same_shape(a->api, &v[INDICES], &v[GRAD_OUT]));
-  for (int i = 0; i < TENSORS; i++) pg_view_lay_out(&v[i], 2, last);
+  for (int i = 0; i < TENSORS; i++)
+    if (i != SELF) pg_view_lay_out(&v[i], 2, last);
   for (int i = 0; i < TENSORS; i++) PG_TRY(pg_view_check(a->api, &v[i], i == GRAD_IN));
   return ACLNN_SUCCESS;
 }

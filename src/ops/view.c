@@ -2,7 +2,6 @@
 #include "ops/view.h"
 
 #include "aclnn/opdev/op_errno.h"
-#include "core/checked.h"
 
 aclnnStatus pg_views_acquire(const char *api, struct pg_view *views,
                              const aclTensor *const *handles, int count) {
@@ -22,42 +21,39 @@ void pg_views_release(struct pg_view *views, int count) {
   for (int i = 0; i < count; i++) pg_release(&views[i].tensor->object);
 }
 
-void pg_view_lay_out(struct pg_view *view, int spatial, bool channels_last) {
-  const struct pg_tensor *t = view->tensor;
-  const int batch = t->rank - spatial - 1; /* 1, or 0 for an unbatched tensor */
-  int source[PG_AXES] = {batch == 1 ? 0 : -1, batch + (channels_last ? spatial : 0), -1, -1, -1};
-  for (int i = 0; i < spatial; i++)
-    source[PG_W - spatial + 1 + i] = batch + (channels_last ? 0 : 1) + i;
-  for (int axis = 0; axis < PG_AXES; axis++) {
-    view->dims[axis] = source[axis] < 0 ? 1 : t->dims[source[axis]];
-    view->strides.of[axis] = source[axis] < 0 ? 0 : t->strides[source[axis]];
-  }
+/* Axis `axis` of the view is axis `from` of the tensor. */
+static void lay(struct pg_view *view, int axis, int from) {
+  view->dims[axis] = view->tensor->dims[from];
+  view->strides.of[axis] = view->tensor->strides[from];
 }
 
-/* How many elements, and how far the last one is from the data address; false on overflow. */
-static bool span(const struct pg_tensor *t, int64_t *end) {
-  int64_t elements = 1, last = t->offset, far;
-  *end = t->offset;
-  if (pg_tensor_is_empty(t)) return true;
-  for (int i = 0; i < t->rank; i++)
-    if (!pg_mul(elements, t->dims[i], &elements)) return false;
-  for (int i = 0; i < t->rank; i++)
-    if (!pg_mul(t->dims[i] - 1, t->strides[i], &far) || !pg_add(last, far, &last)) return false;
-  return pg_add(last, 1, end);
+static void lay_unit(struct pg_view *view, int axis) {
+  view->dims[axis] = 1;
+  view->strides.of[axis] = 0;
+}
+
+void pg_view_lay_out(struct pg_view *view, int spatial, bool channels_last) {
+  const int rank = view->tensor->rank, batch = rank - spatial - 1; /* 1, or 0 without a batch */
+  const int last = channels_last ? rank - 2 : rank - 1;            /* W */
+  lay_unit(view, PG_N);
+  lay_unit(view, PG_D);
+  if (batch == 1) lay(view, PG_N, 0);
+  lay(view, PG_C, channels_last ? rank - 1 : batch);
+  if (spatial == 3) lay(view, PG_D, last - 2);
+  lay(view, PG_H, last - 1);
+  lay(view, PG_W, last);
 }
 
 aclnnStatus pg_view_check(const char *api, struct pg_view *view, bool written) {
   const struct pg_tensor *t = view->tensor;
-  const int64_t bytes = (int64_t)aclDataTypeSize(t->dtype);
-  int64_t end;
+  view->begin = t->begin;
+  view->end = t->end;
+  if (t->plain) return ACLNN_SUCCESS;
   for (int i = 0; i < t->rank; i++)
     PG_CHECK_AS(api, t->dims[i] >= 0, ACLNN_ERR_PARAM_INVALID, "%s is %s, no dim may be negative",
                 view->name, pg_view_shape(view));
-  PG_CHECK_AS(
-      api,
-      span(t, &end) && pg_mul(end, bytes, &view->end) && pg_mul(t->offset, bytes, &view->begin),
-      ACLNN_ERR_PARAM_INVALID, "%s is %s, too large for 64-bit addresses", view->name,
-      pg_view_shape(view));
+  PG_CHECK_AS(api, t->spans, ACLNN_ERR_PARAM_INVALID, "%s is %s, too large for 64-bit addresses",
+              view->name, pg_view_shape(view));
   for (int i = 0; i < t->rank; i++) {
     PG_CHECK_AS(api, t->strides[i] >= 0, ACLNN_ERR_PARAM_INVALID,
                 "%s has stride %lld on axis %d, no stride may be negative", view->name,

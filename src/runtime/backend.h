@@ -81,7 +81,8 @@ struct pg_kernel_step {
    * was noted in it, if anything.  A code makes the queue fail.  NULL: no report. */
   aclError (*judge)(const union pg_kernel_args *args, const struct pg_index_report *report,
                     struct pg_failure *why);
-  union pg_kernel_args args;
+  size_t args_bytes;         /* what this kernel has of them */
+  union pg_kernel_args args; /* last: only args_bytes of it are copied */
 };
 
 struct pg_step {
@@ -127,8 +128,9 @@ struct pg_backend {
 
   /* Queues.  close: waits for the steps (drop: discards those not begun, waits for nothing);
    * afterwards submit fails.  sync: until the steps submitted so far are done;
-   * ACL_ERROR_RT_STREAM_SYNC_TIMEOUT when the time is up; the first asynchronous failure goes
-   * to *failure, once.  With stop_on_failure the steps behind a failure are discarded until then.
+   * ACL_ERROR_RT_STREAM_SYNC_TIMEOUT when the time is up, ..._FEATURE_NOT_SUPPORT from inside one
+   * of the queue's own steps; the first asynchronous failure goes to *failure, once.  With
+   * stop_on_failure the steps behind a failure are discarded until then.
    */
   aclError (*queue_create)(const struct pg_queue_options *options, struct pg_queue **out);
   void (*queue_close)(struct pg_queue *queue, bool drop);

@@ -19,6 +19,9 @@ struct pg_memory {
 /* What is known of an address; PG_MEMORY_UNKNOWN for ordinary host memory. */
 struct pg_memory pg_memory_find(const void *address);
 
+/* How many bytes lie from each address to the end of its range; SIZE_MAX for unknown memory. */
+void pg_memory_rooms(int count, const void *const *addresses, size_t *rooms);
+
 /* Is [address, address + bytes) inside what is known to be there?  Unknown memory: yes. */
 bool pg_memory_holds(const void *address, size_t bytes, size_t *room);
 

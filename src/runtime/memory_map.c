@@ -37,10 +37,17 @@ struct pg_memory pg_memory_find(const void *address) {
   return found;
 }
 
+void pg_memory_rooms(int count, const void *const *addresses, size_t *rooms) {
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < count; i++) {
+    const struct pg_memory *m = addresses[i] == NULL ? NULL : lookup_address(addresses[i]);
+    rooms[i] = m == NULL ? SIZE_MAX : m->bytes - (size_t)((const char *)addresses[i] - m->base);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 bool pg_memory_holds(const void *address, size_t bytes, size_t *room) {
-  const struct pg_memory found = pg_memory_find(address);
-  if (found.kind == PG_MEMORY_UNKNOWN) return true;
-  *room = found.bytes - (size_t)((const char *)address - found.base);
+  pg_memory_rooms(1, &address, room);
   return bytes <= *room;
 }
 

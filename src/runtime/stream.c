@@ -146,13 +146,14 @@ aclError pg_stream_submit(const char *api, struct pg_stream *stream, const struc
 }
 
 aclError pg_stream_sync(const char *api, struct pg_stream *stream, int64_t timeout_ns) {
-  struct pg_failure failure = {.code = ACL_SUCCESS};
+  struct pg_failure failure;
+  failure.code = ACL_SUCCESS; /* its text is large, and seldom there */
   if ((stream->flags & NEVER_SYNCHRONISED) != 0) return ACL_SUCCESS;
-  if (stream->backend->on_own_step(stream->queue))
+  const aclError status = stream->backend->sync(stream->queue, timeout_ns, &failure);
+  if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
     return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                    "called from work of stream %d itself, it would wait for its own end",
                    (int)stream->id);
-  const aclError status = stream->backend->sync(stream->queue, timeout_ns, &failure);
   if (status != ACL_SUCCESS)
     return pg_fail(api, status, "stream %d still had work after %lld ms", (int)stream->id,
                    (long long)(timeout_ns / PG_NS_PER_MS));
