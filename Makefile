@@ -13,7 +13,7 @@ cmake_build = MAKEFLAGS=--no-print-directory cmake --build $(build_dir) --parall
 .PHONY: build run test install bench lint clean help
 
 build:
-	@bash tools/bootstrap.sh
+	@bash tools/bootstrap.sh $(filter aarch64,$(PRESET))
 	@cmake --preset $(PRESET) > /dev/null
 	@$(cmake_build)
 
@@ -56,4 +56,4 @@ help:
 	@echo "make bench      build and run the benchmarks; ARGS=\"--quick --filter mp2\" passes arguments"
 	@echo "make lint       check layout, static analysis and the house rules"
 	@echo "make clean      remove build/"
-	@echo "PRESET=release|debug|asan|tsan|clang-release chooses the build."
+	@echo "PRESET=release|debug|asan|tsan|clang-release|aarch64 chooses the build."

@@ -7,11 +7,8 @@
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
 #include "core/alloc.h"
+#include "cpu/float_env.h"
 #include "expect.h"
-
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 enum { EDGE = 128, CELLS = EDGE * EDGE }; /* two tiles: the call asks for workspace */
 
@@ -106,20 +103,50 @@ static void the_callers_rounding_mode_does_not_matter(void **state) {
   assert_true(grad_in[5] == 0.1f);
 }
 
+#if defined(__x86_64__)
+enum { FLUSH = 0x8040 }; /* flush to zero, denormals are zero */
+
+static uint64_t float_mode(void) { return _mm_getcsr(); }
+static void set_float_mode(uint64_t mode) { _mm_setcsr((uint32_t)mode); }
+#elif defined(__aarch64__)
+enum { FLUSH = 1 << 24 | 1 << 26 }; /* flush to zero, halves without infinities */
+
+static uint64_t float_mode(void) {
+  uint64_t mode;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+  return mode;
+}
+static void set_float_mode(uint64_t mode) { __asm__ volatile("msr fpcr, %0" : : "r"(mode)); }
+#else
+enum { FLUSH = 0 };
+
+static uint64_t float_mode(void) { return 0; }
+static void set_float_mode(uint64_t mode) { (void)mode; }
+#endif
+
 static void subnormal_gradients_arrive_whatever_the_caller_flushes(void **state) {
   (void)state;
-#if defined(__x86_64__)
-  const uint32_t before = _mm_getcsr();
-  _mm_setcsr(before | 0x8040u); /* flush to zero, denormals are zero */
-#endif
+  const uint64_t before = float_mode();
+  set_float_mode(before | FLUSH);
   run(0x1p-140f);
-#if defined(__x86_64__)
-  assert_int_equal(_mm_getcsr() & 0x8040u, 0x8040u);
-  _mm_setcsr(before);
-#endif
+  assert_int_equal(float_mode() & FLUSH, FLUSH);
+  set_float_mode(before);
   uint32_t bits;
   memcpy(&bits, &grad_in[5], sizeof bits);
   assert_int_equal(bits, 1u << 9);
+}
+
+static void kernels_see_nothing_of_the_callers_mode(void **state) {
+  (void)state;
+  const uint64_t before = float_mode();
+  set_float_mode(before | FLUSH);
+  const pg_float_env callers = pg_float_env_enter();
+  const uint64_t inside = float_mode();
+  pg_float_env_leave(callers);
+  const uint64_t after = float_mode();
+  set_float_mode(before);
+  assert_int_equal(inside & FLUSH, 0);
+  assert_int_equal(after, before | FLUSH);
 }
 
 static void wait_for_gate(void *gate) { sem_wait(gate); }
@@ -150,6 +177,7 @@ int main(void) {
       cmocka_unit_test(nothing_is_allocated_while_kernels_run),
       cmocka_unit_test(the_callers_rounding_mode_does_not_matter),
       cmocka_unit_test(subnormal_gradients_arrive_whatever_the_caller_flushes),
+      cmocka_unit_test(kernels_see_nothing_of_the_callers_mode),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down_device);
 }

@@ -10,7 +10,7 @@
 
 #include "poolgrad.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(EMULATED)
 enum { SHARED_PROBLEMS = 10 };
 #else
 enum { SHARED_PROBLEMS = 40 };

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# bootstrap.sh [lint|ci|bench]: installs the Debian packages that building and testing need; with lint also what linting
-# needs, with ci also what the comparison with PyTorch needs, with bench also the peers of the benchmarks. Says nothing
-# and touches nothing when all are there.
+# bootstrap.sh [lint|ci|bench|aarch64]: installs the Debian packages that building and testing need; with lint also what
+# linting needs, with aarch64 also what the build for that processor needs, with ci also both and what the comparison
+# with PyTorch needs, with bench also the peers of the benchmarks. Says nothing and touches nothing when all are there.
 set -euo pipefail
 
 missing=()
@@ -39,6 +39,15 @@ if [ "${1:-}" = ci ]; then
   need python3-numpy has_module numpy
   has_module torch || wanted+=(python3-torch)  # not every Debian has it, and its tests skip without it
 fi
+has_for_arm64() { [ -e "$(aarch64-linux-gnu-gcc -print-file-name="$1" 2> /dev/null)" ]; }
+foreign=
+# An aarch64 machine tests itself. Without these the check for it skips.
+if { [ "${1:-}" = aarch64 ] || [ "${1:-}" = ci ]; } && [ "$(uname -m)" != aarch64 ]; then
+  has aarch64-linux-gnu-gcc > /dev/null || wanted+=(gcc-aarch64-linux-gnu)
+  has_for_arm64 crt1.o || wanted+=(libc6-dev-arm64-cross)
+  has qemu-aarch64 > /dev/null || wanted+=(qemu-user)
+  has_for_arm64 libcmocka.so || { wanted+=(libcmocka-dev:arm64) && foreign=arm64; }
+fi
 has_header() { echo "#include <$1>" | gcc -x c++ -E - ; }
 if [ "${1:-}" = bench ]; then
   python3 -c 'import torch' 2> /dev/null || has_module torch || wanted+=(python3-torch)
@@ -60,8 +69,9 @@ install() {
   echo "bootstrap: installing $*"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" > /dev/null
 }
+[ -z "$foreign" ] || "${as_root[@]}" dpkg --add-architecture "$foreign"
 "${as_root[@]}" apt-get -qq update || [ ${#missing[@]} -eq 0 ]
 [ ${#missing[@]} -eq 0 ] || install "${missing[@]}"
 for package in "${wanted[@]}"; do
-  install "$package" || echo "bootstrap: $package cannot be installed; what compares with it will be left out" >&2
+  install "$package" || echo "bootstrap: $package cannot be installed; what needs it will be left out" >&2
 done

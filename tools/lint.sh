@@ -13,7 +13,8 @@ for folder in src include tests bench examples; do
 done | xargs -0 -r -P "$jobs" -n 8 clang-format --dry-run -Werror
 
 echo "clang-tidy"
-find src -name '*.c' -print0 |
+# What this processor's build has: the headers of another one's kernel sets are not here.
+sed -nE 's|^ *"file": "(.*/src/.*\.c)".*|\1|p' "$compile_commands/compile_commands.json" | tr '\n' '\0' |
   xargs -0 -r -P "$jobs" -n 1 clang-tidy --quiet -p "$compile_commands" \
     2> >(grep -vE '^[0-9]+ warnings? generated' >&2)
 

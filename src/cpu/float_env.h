@@ -21,6 +21,31 @@ static inline pg_float_env pg_float_env_enter(void) {
 
 static inline void pg_float_env_leave(pg_float_env before) { _mm_setcsr(before); }
 
+#elif defined(__aarch64__)
+
+/* Not fesetenv: it leaves alone the bits that say how halves are converted. */
+typedef struct {
+  uint64_t control, status;
+} pg_float_env;
+
+/* Writing it can be slow, and it is nearly always as wanted. */
+static inline void pg_float_control_change(uint64_t from, uint64_t to) {
+  if (from != to) __asm__ volatile("msr fpcr, %0" : : "r"(to) : "memory");
+}
+
+static inline pg_float_env pg_float_env_enter(void) {
+  pg_float_env before;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(before.control) : : "memory");
+  __asm__ volatile("mrs %0, fpsr" : "=r"(before.status) : : "memory");
+  pg_float_control_change(before.control, 0); /* nearest, nothing flushed, IEEE halves, no traps */
+  return before;
+}
+
+static inline void pg_float_env_leave(pg_float_env before) {
+  pg_float_control_change(0, before.control);
+  __asm__ volatile("msr fpsr, %0" : : "r"(before.status) : "memory");
+}
+
 #else
 
 typedef fenv_t pg_float_env;

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# check_aarch64.sh: builds all for aarch64 and runs under qemu what could depend on the processor: every kernel set,
+# halves, the floating-point mode, the checks. Streams are left out: qemu has this machine's memory order, so little
+# would be learnt; "make test PRESET=aarch64" runs them too.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+skip() {
+  echo "aarch64: skipped, $*"
+  exit 0
+}
+[ "$(uname -m)" != aarch64 ] || skip "this machine is one, and make test has tested it"
+for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
+  command -v $tool > /dev/null || skip "there is no $tool here (bash tools/bootstrap.sh aarch64)"
+done
+for file in crt1.o libcmocka.so; do
+  [ -e "$(aarch64-linux-gnu-gcc -print-file-name=$file)" ] ||
+    skip "there is no $file for it here (bash tools/bootstrap.sh aarch64)"
+done
+
+jobs=${JOBS:-$(nproc)}
+cmake --preset aarch64 > /dev/null
+cmake --build build/aarch64 --parallel "$jobs" > /dev/null
+# test_ops_problems and test_ops_random run once for each kernel set, as isa_*.
+ctest --test-dir build/aarch64 --output-on-failure --parallel "$jobs" \
+  -E '^test_(runtime_.*|ops_(problems|random|large))$'
