@@ -1,46 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/scatter.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static int64_t plane_size(const struct pg_pooling *p) { return p->d.in * p->h.in * p->w.in; }
 
-/* The outputs whose windows touch [lo, hi).  A tile that spans rows or slices looks at whole rows
- * or slices of outputs. */
-static void look_near(struct pg_scatter_tile *t) {
-  const struct pg_pooling *p = &t->args->pool;
-  const int64_t first_row = t->lo / p->w.in, last_row = (t->hi - 1) / p->w.in;
-  const int64_t first_d = first_row / p->h.in, last_d = last_row / p->h.in;
-  t->od = pg_touching(&p->d, first_d, last_d + 1);
-  if (first_d == last_d)
-    t->oh = pg_touching(&p->h, first_row - first_d * p->h.in, last_row - first_d * p->h.in + 1);
-  if (first_row == last_row)
-    t->ow = pg_touching(&p->w, t->lo - first_row * p->w.in, t->hi - first_row * p->w.in);
-}
-
-struct pg_scatter_tile pg_scatter_begin(const struct pg_scatter_args *args, int64_t item,
-                                        bool every_output) {
+struct pg_scatter_plane pg_scatter_begin(const struct pg_scatter_args *args,
+                                         const struct pg_box *box, int64_t plane,
+                                         bool every_output) {
   const struct pg_pooling *p = &args->pool;
-  const int64_t size = plane_size(p);
-  struct pg_scatter_tile t = {.args = args,
-                              .plane = item,
-                              .all = every_output || args->tiles == 1,
-                              .od = {0, p->d.out},
-                              .oh = {0, p->h.out},
-                              .ow = {0, p->w.out},
-                              .bad = {.count = 0, .position = INT64_MAX}};
-  if (args->tiles > 1) {
-    t.plane = item / args->tiles;
-    t.lo = item % args->tiles * args->tile;
-  }
-  t.n = t.plane / p->c;
-  t.c = t.plane - t.n * p->c;
-  t.hi = t.lo + args->tile < size ? t.lo + args->tile : size;
-  if (!t.all) look_near(&t);
+  struct pg_scatter_plane t = {.args = args,
+                               .box = box,
+                               .plane = plane,
+                               .n = plane / p->c,
+                               .c = plane % p->c,
+                               .all = every_output || box->whole,
+                               .od = {0, p->d.out},
+                               .oh = {0, p->h.out},
+                               .ow = {0, p->w.out},
+                               .bad = {.count = 0, .position = INT64_MAX}};
+  if (t.all) return t;
+  t.od = pg_touching(&p->d, box->d.begin, box->d.end);
+  t.oh = pg_touching(&p->h, box->h.begin, box->h.end);
+  t.ow = pg_touching(&p->w, box->w.begin, box->w.end);
   return t;
 }
 
-static void note_bad(struct pg_scatter_tile *t, int64_t od, int64_t oh, int64_t ow, int64_t i) {
+struct pg_scatter_row pg_scatter_row(const struct pg_scatter_plane *t, int64_t od, int64_t oh) {
+  const struct pg_pooling *p = &t->args->pool;
+  return (struct pg_scatter_row){.od = od,
+                                 .oh = oh,
+                                 .d = pg_window_clip(&p->d, pg_window(&p->d, od)),
+                                 .h = pg_window_clip(&p->h, pg_window(&p->h, oh))};
+}
+
+struct cell {
+  int64_t d, h, w;
+};
+
+static struct cell cell_of(const struct pg_pooling *p, int64_t i) {
+  const int64_t row = i / p->w.in;
+  return (struct cell){row / p->h.in, row % p->h.in, i % p->w.in};
+}
+
+static bool holds(struct pg_range r, int64_t x) { return x >= r.begin && x < r.end; }
+
+int64_t pg_scatter_at(const struct pg_scatter_plane *t, int64_t i) {
+  const struct pg_box *b = t->box;
+  if (i < 0 || i >= plane_size(&t->args->pool)) return -1;
+  const struct cell at = cell_of(&t->args->pool, i);
+  if (!holds(b->d, at.d) || !holds(b->h, at.h) || !holds(b->w, at.w)) return -1;
+  return ((at.d - b->d.begin) * pg_length(b->h) + at.h - b->h.begin) * pg_length(b->w) + at.w -
+         b->w.begin;
+}
+
+static void note_bad(struct pg_scatter_plane *t, int64_t od, int64_t oh, int64_t ow, int64_t i) {
   const struct pg_pooling *p = &t->args->pool;
   const int64_t position = ((t->plane * p->d.out + od) * p->h.out + oh) * p->w.out + ow;
   t->bad.count++;
@@ -50,49 +67,75 @@ static void note_bad(struct pg_scatter_tile *t, int64_t od, int64_t oh, int64_t 
   }
 }
 
-/* An output is at home in the tile that holds the first cell of its window. */
-static bool is_home(const struct pg_scatter_tile *t, const struct pg_scatter_row *row,
-                    const struct pg_range *w) {
-  const struct pg_pooling *p = &t->args->pool;
-  const int64_t first = (row->d.begin * p->h.in + row->h.begin) * p->w.in + w->begin;
-  return first >= t->lo && first < t->hi;
+/* The item of this plane that holds a cell. */
+static int64_t item_of(const struct pg_scatter_plane *t, struct cell at) {
+  const struct pg_tiling *g = &t->args->tiling;
+  const int64_t groups = t->args->pool.n > 0 ? g->plane_items / t->args->pool.n : 1;
+  const int64_t group = g->interleaved ? t->n * groups + t->c / g->planes : t->plane / g->planes;
+  return ((group * g->d_items + at.d / g->d) * g->h_items + at.h / g->h) * g->w_items + at.w / g->w;
 }
 
-struct pg_scatter_row pg_scatter_row(const struct pg_scatter_tile *t, int64_t od, int64_t oh) {
-  const struct pg_pooling *p = &t->args->pool;
-  struct pg_scatter_row row = {.od = od, .oh = oh, .may_be_home = true};
-  if (t->all) return row;
-  row.d = pg_window_clip(&p->d, pg_window(&p->d, od));
-  row.h = pg_window_clip(&p->h, pg_window(&p->h, oh));
-  const int64_t start = (row.d.begin * p->h.in + row.h.begin) * p->w.in;
-  row.may_be_home = start < t->hi && start + p->w.in > t->lo;
-  return row;
-}
-
-static bool in_window(const struct pg_pooling *p, int64_t i, const struct pg_range *d,
-                      const struct pg_range *h, const struct pg_range *w) {
-  const int64_t iw = i % p->w.in, row = i / p->w.in, ih = row % p->h.in, id = row / p->h.in;
-  return iw >= w->begin && iw < w->end && ih >= h->begin && ih < h->end && id >= d->begin &&
-         id < d->end;
-}
-
-void pg_scatter_elsewhere(struct pg_scatter_tile *t, const struct pg_scatter_row *row, int64_t ow,
+/* An output is at home in the box that holds the first cell of its window. */
+void pg_scatter_elsewhere(struct pg_scatter_plane *t, const struct pg_scatter_row *row, int64_t ow,
                           int64_t i) {
   const struct pg_pooling *p = &t->args->pool;
+  const struct pg_box *b = t->box;
   const bool outside = i < 0 || i >= plane_size(p);
   if (t->all) {
     if (outside) note_bad(t, row->od, row->oh, ow, i);
     return;
   }
   const struct pg_range w = pg_window_clip(&p->w, pg_window(&p->w, ow));
-  if (!is_home(t, row, &w)) return;
-  if (outside)
+  if (!holds(b->d, row->d.begin) || !holds(b->h, row->h.begin) || !holds(b->w, w.begin)) return;
+  if (outside) {
     note_bad(t, row->od, row->oh, ow, i);
-  else if (!in_window(p, i, &row->d, &row->h, &w))
-    __atomic_store_n(&t->args->stray[t->plane * t->args->tiles + i / t->args->tile], 1,
-                     __ATOMIC_RELAXED);
+    return;
+  }
+  const struct cell at = cell_of(p, i);
+  if (!holds(row->d, at.d) || !holds(row->h, at.h) || !holds(w, at.w))
+    __atomic_store_n(&t->args->stray[item_of(t, at)], 1, __ATOMIC_RELAXED);
 }
 
-void pg_scatter_end(const struct pg_scatter_tile *t) {
+void pg_scatter_end(const struct pg_scatter_plane *t) {
   if (t->bad.count > 0 && t->args->report != NULL) pg_index_report_merge(t->args->report, &t->bad);
+}
+
+/* How many windows an axis' cells lie in, on average and at most. */
+static double mean_terms(const struct pg_axis *axis) {
+  const int64_t length =
+      axis->kernel > 0 ? (axis->kernel - 1) * axis->dilation + 1 : pg_ceil_div(axis->in, axis->out);
+  return (double)length * (double)axis->out / (double)axis->in;
+}
+
+static int64_t most_terms(const struct pg_axis *axis) {
+  if (axis->kernel > 0) return pg_ceil_div((axis->kernel - 1) * axis->dilation + 1, axis->stride);
+  return axis->in % axis->out == 0 ? 1 : pg_ceil_div(axis->out, axis->in) + 1;
+}
+
+/* In instructions, counted in the loops of max.inc. */
+bool pg_prefers_gather(const struct pg_scatter_args *a, int64_t lanes) {
+  const struct pg_pooling *p = &a->pool;
+  const double outputs = (double)(p->d.out * p->h.out * p->w.out), cells = (double)plane_size(p);
+  const double rows = mean_terms(&p->d) * mean_terms(&p->h);
+  const double vectors = (double)(p->d.in * p->h.in) * (double)pg_ceil_div(p->w.in, lanes);
+  const double staged = (double)(p->d.out * p->h.out) * (double)pg_ceil_div(p->w.out, lanes);
+  const double height = cells / outputs; /* rows of a window, no more than this */
+  const double gather = vectors * (5 + 7 * rows * (double)most_terms(&p->w)) +
+                        staged * (20 + 4 * (height < 3 ? 3 : height));
+  const double scatter = 20 * outputs + 4 * cells / (double)lanes;
+  return gather < scatter;
+}
+
+/* 0: not looked up yet. */
+static _Atomic int64_t stream_from;
+
+bool pg_prefers_stream(int64_t bytes) {
+  int64_t from = atomic_load_explicit(&stream_from, memory_order_relaxed);
+  if (from == 0) {
+    const char *text = getenv("POOLGRAD_STREAM_BYTES");
+    from = text != NULL ? atoll(text) : sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (from <= 0) from = INT64_C(32) << 20;
+    atomic_store_explicit(&stream_from, from, memory_order_relaxed);
+  }
+  return bytes >= from;
 }

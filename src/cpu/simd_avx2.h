@@ -1,78 +1,167 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of elements to and from fp32 with AVX2 and F16C, eight at a time.  The same bits as
- * simd_scalar.h gives, NaN payloads apart. */
+/* Vectors of 8 lanes for AVX2, F16C and FMA; what each function means is in simd_plain.h. */
 #ifndef PG_SIMD_AVX2_H_
 #define PG_SIMD_AVX2_H_
 
-#if !defined(__AVX2__) || !defined(__F16C__)
-#error "this file needs -mavx2 -mf16c"
+#if !defined(__AVX2__) || !defined(__F16C__) || !defined(__FMA__)
+#error "this file needs -mavx2 -mf16c -mfma"
 #endif
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "core/half.h"
 
-static inline void load_row_f32(float *dst, const float *src, int64_t count) {
-  memcpy(dst, src, (size_t)count * sizeof *dst);
+enum { LANES = 8 };
+typedef __m256 vf;
+typedef __m256i vi;
+
+static inline __m256i first_lanes(int64_t count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-static inline void store_row_f32(float *dst, const float *src, int64_t count) {
-  memcpy(dst, src, (size_t)count * sizeof *dst);
+static inline vf zeros(void) { return _mm256_setzero_ps(); }
+static inline vf all(float x) { return _mm256_set1_ps(x); }
+static inline vi all_i(int32_t x) { return _mm256_set1_epi32(x); }
+static inline vf add(vf a, vf b) { return _mm256_add_ps(a, b); }
+static inline vf times(vf a, vf b) { return _mm256_mul_ps(a, b); }
+static inline vf over(vf a, vf b) { return _mm256_div_ps(a, b); }
+static inline vi add_i(vi a, vi b) { return _mm256_add_epi32(a, b); }
+static inline vi sub_i(vi a, vi b) { return _mm256_sub_epi32(a, b); }
+
+static inline vf load_f32(const float *p) { return _mm256_loadu_ps(p); }
+static inline vf load_part_f32(const float *p, int64_t count) {
+  return _mm256_maskload_ps(p, first_lanes(count));
+}
+static inline void save_f32(float *p, vf v) { _mm256_storeu_ps(p, v); }
+static inline void save_part_f32(float *p, vf v, int64_t count) {
+  _mm256_maskstore_ps(p, first_lanes(count), v);
 }
 
-static inline void load_row_f16(float *dst, const uint16_t *src, int64_t count) {
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8)
-    _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + i))));
-  for (; i < count; i++) dst[i] = pg_float_of_fp16(src[i]);
+/* Eight halves of which the first are there. */
+static inline __m128i part_of_halves(const uint16_t *p, int64_t count) {
+  uint16_t copy[8] = {0};
+  for (int64_t i = 0; i < count; i++) copy[i] = p[i];
+  return _mm_loadu_si128((const void *)copy);
+}
+static inline void save_part_of_halves(uint16_t *p, __m128i v, int64_t count) {
+  uint16_t copy[8];
+  _mm_storeu_si128((void *)copy, v);
+  for (int64_t i = 0; i < count; i++) p[i] = copy[i];
 }
 
-static inline void store_row_f16(uint16_t *dst, const float *src, int64_t count) {
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8)
-    _mm_storeu_si128((__m128i *)(dst + i),
-                     _mm256_cvtps_ph(_mm256_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
-  for (; i < count; i++) dst[i] = pg_fp16_of_float(src[i]);
+static inline vf load_f16(const uint16_t *p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128((const void *)p));
+}
+static inline vf load_part_f16(const uint16_t *p, int64_t count) {
+  return _mm256_cvtph_ps(part_of_halves(p, count));
+}
+static inline __m128i to_f16(vf v) { return _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+static inline void save_f16(uint16_t *p, vf v) { _mm_storeu_si128((void *)p, to_f16(v)); }
+static inline void save_part_f16(uint16_t *p, vf v, int64_t count) {
+  save_part_of_halves(p, to_f16(v), count);
 }
 
-static inline void load_row_bf16(float *dst, const uint16_t *src, int64_t count) {
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(src + i)));
-    _mm256_storeu_si256((__m256i *)(dst + i), _mm256_slli_epi32(wide, 16));
-  }
-  for (; i < count; i++) dst[i] = pg_float_of_bf16(src[i]);
+static inline vf from_bf16(__m128i half) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+}
+static inline vf load_bf16(const uint16_t *p) {
+  return from_bf16(_mm_loadu_si128((const void *)p));
+}
+static inline vf load_part_bf16(const uint16_t *p, int64_t count) {
+  return from_bf16(part_of_halves(p, count));
 }
 
-/* To nearest even in integers (the bf16 instructions of newer CPUs flush subnormals). */
-static inline __m256i round_to_bf16(__m256i bits) {
+/* To nearest even in integers. */
+static inline __m128i to_bf16(vf v) {
+  const __m256i bits = _mm256_castps_si256(v);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-  const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
-  const __m256 value = _mm256_castsi256_ps(bits);
-  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+  const __m256i sum = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
   const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
-  return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+  const __m256i wide = _mm256_srli_epi32(_mm256_blendv_epi8(sum, quiet, nan), 16);
+  return _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+}
+static inline void save_bf16(uint16_t *p, vf v) { _mm_storeu_si128((void *)p, to_bf16(v)); }
+static inline void save_part_bf16(uint16_t *p, vf v, int64_t count) {
+  save_part_of_halves(p, to_bf16(v), count);
 }
 
-static inline void store_row_bf16(uint16_t *dst, const float *src, int64_t count) {
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    const __m256i bits = round_to_bf16(_mm256_castps_si256(_mm256_loadu_ps(src + i)));
-    const __m128i packed =
-        _mm_packus_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
-    _mm_storeu_si128((__m128i *)(dst + i), packed);
+static inline vi load_i32(const int32_t *p) { return _mm256_loadu_si256((const void *)p); }
+static inline void save_i32(int32_t *p, vi v) { _mm256_storeu_si256((void *)p, v); }
+
+static inline vi load_i64(const int64_t *p) {
+  const __m256 a = _mm256_loadu_ps((const float *)(const void *)p);
+  const __m256 b = _mm256_loadu_ps((const float *)(const void *)(p + 4));
+  const __m256 mixed = _mm256_shuffle_ps(a, b, 0x88); /* 0 1 4 5 2 3 6 7 */
+  return _mm256_permute4x64_epi64(_mm256_castps_si256(mixed), 0xd8);
+}
+static inline vi load_part_i32(const int32_t *p, int64_t count) {
+  return _mm256_maskload_epi32(p, first_lanes(count));
+}
+static inline vi load_part_i64(const int64_t *p, int64_t count) {
+  int32_t copy[8] = {0};
+  for (int64_t i = 0; i < count; i++) copy[i] = (int32_t)(uint32_t)(uint64_t)p[i];
+  return load_i32(copy);
+}
+static inline bool fit_i32(const int64_t *p, int64_t count) {
+  uint64_t bits = 0;
+  if (count == LANES) {
+    const __m256i a = _mm256_loadu_si256((const void *)p);
+    const __m256i b = _mm256_loadu_si256((const void *)(p + 4));
+    const __m256i high = _mm256_set1_epi64x(~INT64_C(0x7fffffff));
+    return _mm256_testz_si256(_mm256_or_si256(a, b), high) != 0;
   }
-  for (; i < count; i++) dst[i] = pg_bf16_of_float(src[i]);
+  for (int64_t i = 0; i < count; i++) bits |= (uint64_t)p[i];
+  return bits >> 31 == 0;
 }
 
-static inline void load_row_f64(double *dst, const double *src, int64_t count) {
-  memcpy(dst, src, (size_t)count * sizeof *dst);
+static inline vf permute(vf v, vi lane) { return _mm256_permutevar8x32_ps(v, lane); }
+static inline vi permute_i(vi v, vi lane) { return _mm256_permutevar8x32_epi32(v, lane); }
+
+/* A sum that began at +0 is never -0, so adding +0 changes nothing. */
+static inline vf add_where(vf sum, vf term, __m256i mask) {
+  return _mm256_add_ps(sum, _mm256_and_ps(term, _mm256_castsi256_ps(mask)));
+}
+static inline vf add_equal(vf sum, vf term, vi a, vi b) {
+  return add_where(sum, term, _mm256_cmpeq_epi32(a, b));
+}
+static inline vf add_above(vf sum, vf term, vi count, vi rank) {
+  return add_where(sum, term, _mm256_cmpgt_epi32(count, rank));
 }
 
-static inline void store_row_f64(double *dst, const double *src, int64_t count) {
-  memcpy(dst, src, (size_t)count * sizeof *dst);
+typedef __m256i vb;
+static inline vb none(void) { return _mm256_setzero_si256(); }
+static inline vb below(vi a, vi b) { /* unsigned */
+  const __m256i flip = _mm256_set1_epi32(INT32_MIN);
+  return _mm256_cmpgt_epi32(_mm256_xor_si256(b, flip), _mm256_xor_si256(a, flip));
 }
+static inline vb either(vb a, vb b) { return _mm256_or_si256(a, b); }
+static inline bool every(vb a, int64_t count) {
+  return _mm256_testc_si256(a, first_lanes(count)) != 0;
+}
+
+/* See simd_avx512.h. */
+static inline vf divide(vf g, vf d, vf r) {
+  const __m256i size = _mm256_and_si256(_mm256_castps_si256(g), _mm256_set1_epi32(0x7fffffff));
+  const __m256i large = _mm256_cmpgt_epi32(size, _mm256_set1_epi32(0x0d7fffff)); /* 2^-100 */
+  const __m256i finite = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x7f800000), size);
+  const __m256i zero = _mm256_cmpeq_epi32(size, _mm256_setzero_si256());
+  const __m256i usual = _mm256_or_si256(_mm256_and_si256(large, finite), zero);
+  if (__builtin_expect(_mm256_testc_si256(usual, _mm256_set1_epi32(-1)) == 0, 0))
+    return _mm256_div_ps(g, d);
+  const __m256 guess = _mm256_mul_ps(g, r);
+  return _mm256_fmadd_ps(_mm256_fnmadd_ps(guess, d, g), r, guess);
+}
+
+static inline void stream_line(void *to, const void *from) {
+  const __m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256((const __m256i *)from + 1);
+  _mm256_stream_si256(to, a);
+  _mm256_stream_si256((__m256i *)to + 1, b);
+}
+static inline void stream_end(void) { _mm_sfence(); }
 
 #endif

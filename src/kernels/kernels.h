@@ -44,6 +44,19 @@ struct pg_pooling {
   struct pg_axis d, h, w;
 };
 
+/* How a call is cut into items.  An item is one box of cells in each of some planes that follow
+ * each other in n * C + c: planes x d x h x w, less at the ends of the axes.  Items are counted
+ * along w first, then h, d and planes.
+ *
+ * Interleaved: an item's planes are channels of one n, and in every tensor channels lie next to
+ * each other.  Else a box is a run of flat positions: rows are cut only when a box is one row,
+ * slices only when it is one slice. */
+struct pg_tiling {
+  bool interleaved;
+  int64_t planes, d, h, w;
+  int64_t plane_items, d_items, h_items, w_items;
+};
+
 /* Indices that point outside their plane, in one run of a kernel. */
 struct pg_index_report {
   int64_t count;
@@ -55,37 +68,34 @@ struct pg_index_report {
  * once, cells without an output as 0.  An index outside the plane contributes nothing and is
  * noted in *report (unless NULL).
  *
- * An item is a tile: `tile` consecutive flat positions of one plane; a plane has `tiles` of them.
- * With tiles > 1 a tile only looks at the outputs whose windows touch it.  An index inside its
- * plane but outside its window then sets stray[item] of the tile it points into, and RESCATTER, the
- * next step with the same arguments, writes those tiles again, looking at every output. */
+ * Where planes are cut, a box only looks at the outputs whose windows touch it.  An index inside
+ * its plane but outside its window then sets stray[item] of the item it points into, and RESCATTER,
+ * the next step with the same arguments, writes those again, looking at every output. */
 struct pg_scatter_args {
   const void *grad_out, *index;
   void *grad_in;
-  int32_t *stray; /* NULL when tiles is 1; zero before SCATTER */
+  int32_t *stray; /* NULL when planes are whole; zero before SCATTER */
   struct pg_index_report *report;
   struct pg_strides out_strides, index_strides, in_strides;
   struct pg_pooling pool;
-  int64_t tile, tiles;
+  struct pg_tiling tiling;
   const char *op;      /* for the report */
   bool has_depth;      /* likewise */
-  bool contiguous;     /* grad_in's planes are */
   int32_t index_bytes; /* 4 or 8 */
 };
 
 /* grad_in[n, c, d, h, w] = sum over od (sum over oh (sum over ow (grad_out / divisor))) of the
  * outputs whose windows hold the cell, each sum ascending.  The divisor is `divisor` if it is not
- * 0, else the number of cells the window covers, padding counted or not.
- *
- * An item is a tile: rows h_tile high and w_tile wide of one depth slice of one plane. */
+ * 0, else the number of cells the window covers, padding counted or not.  Boxes may cut rows and
+ * slices in any way. */
 struct pg_spread_args {
   const void *grad_out;
   void *grad_in;
   struct pg_strides out_strides, in_strides;
   struct pg_pooling pool;
+  struct pg_tiling tiling;
   int64_t divisor;
   bool count_include_pad;
-  int64_t h_tile, w_tile, h_tiles, w_tiles;
 };
 
 /* One output whose window is the whole plane: grad_in[n, c, i] = grad_out[n, c] / divisor for the
@@ -97,10 +107,9 @@ struct pg_repeat_args {
   int64_t cells, divisor;
 };
 
-/* What tiles may hold: SCATTER's tile; SPREAD's w_tile, and h_tile * w_tile with w_tile rounded up
- * to PG_SPREAD_LANES. */
-enum { PG_SPREAD_LANES = 16 };
-enum { PG_SCATTER_TILE = 8192, PG_SPREAD_TILE = 4096, PG_SPREAD_WIDTH = 512 };
+/* What a box may hold: cells of all its planes (interleaved: of one), rows, slices, and cells
+ * along W. */
+enum { PG_BOX_CELLS = 4096, PG_BOX_ROWS = 512, PG_BOX_WIDTH = 4096 };
 
 union pg_kernel_args {
   struct pg_fill_args fill;

@@ -34,14 +34,68 @@ static void bind(struct pg_plan *plan, size_t args_offset, int operand,
 
 static int64_t blocks(int64_t length, int64_t block) { return (length + block - 1) / block; }
 
-/* One tile is w_tile cells wide and as many rows high as fit. */
-static void set_spread_tiles(struct pg_spread_args *args) {
-  const int64_t width = args->pool.w.in, height = args->pool.h.in;
-  args->w_tile = width < PG_SPREAD_WIDTH ? width : PG_SPREAD_WIDTH;
-  const int64_t pitch = blocks(args->w_tile, PG_SPREAD_LANES) * PG_SPREAD_LANES;
-  args->h_tile = PG_SPREAD_TILE / pitch < height ? PG_SPREAD_TILE / pitch : height;
-  args->w_tiles = blocks(width, args->w_tile);
-  args->h_tiles = blocks(height, args->h_tile);
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t at_least_one(int64_t a) { return a < 1 ? 1 : a; }
+
+/* Counts the items. */
+static void count_items(struct pg_tiling *t, const struct pg_pooling *p) {
+  t->d_items = blocks(p->d.in, t->d);
+  t->h_items = blocks(p->h.in, t->h);
+  t->w_items = blocks(p->w.in, t->w);
+  t->plane_items = t->interleaved ? p->n * blocks(p->c, t->planes) : blocks(p->n * p->c, t->planes);
+}
+
+static int64_t items_of(const struct pg_tiling *t) {
+  return t->plane_items * t->d_items * t->h_items * t->w_items;
+}
+
+/* Up to `most` of a length, such that all parts are about as long. */
+static int64_t even_part(int64_t length, int64_t most) {
+  return most < 1 ? 1 : blocks(length, blocks(length, most));
+}
+
+/* Flat runs of `cells`: whole planes, several if they are small, else whole slices, whole rows, or
+ * a part of one row. */
+static struct pg_tiling tile_flat(const struct pg_pooling *p, int64_t cells) {
+  struct pg_tiling t = {.planes = 1, .d = 1, .h = 1};
+  t.w = even_part(p->w.in, least(cells, PG_BOX_WIDTH));
+  if (t.w == p->w.in) t.h = even_part(p->h.in, least(PG_BOX_ROWS, cells / t.w));
+  if (t.h == p->h.in && t.w == p->w.in)
+    t.d = even_part(p->d.in, least(PG_BOX_ROWS, cells / (t.w * t.h)));
+  if (t.d == p->d.in && t.h == p->h.in && t.w == p->w.in)
+    t.planes = least(at_least_one(p->n * p->c), at_least_one(cells / (t.w * t.h * t.d)));
+  count_items(&t, p);
+  return t;
+}
+
+/* Rows of channels-last cells. */
+static struct pg_tiling tile_last(const struct pg_pooling *p, int64_t row, int64_t rows) {
+  struct pg_tiling t = {.interleaved = true, .d = 1};
+  t.planes = least(p->c, row);
+  t.w = least(p->w.in, at_least_one(row / t.planes));
+  t.h = least(p->h.in, least(rows, PG_BOX_CELLS / t.w));
+  count_items(&t, p);
+  return t;
+}
+
+/* Do channels lie next to each other, and are there enough of them to go through together? */
+static bool is_last(const struct pg_view *const *views, int count, int64_t channels) {
+  for (int i = 0; i < count; i++)
+    if (views[i]->strides.of[PG_C] != 1) return false;
+  return channels >= 4;
+}
+
+/* Overlapping windows make a box read more outputs than it has cells: a square box the fewest. */
+static struct pg_tiling tile_spread(const struct pg_avg_call *call) {
+  const struct pg_pooling *p = &call->pool;
+  const struct pg_view *const views[] = {call->grad_in, call->grad_out};
+  if (is_last(views, 2, p->c)) return tile_last(p, 64 * 14, 14);
+  if (p->w.in <= 256 || p->w.kernel <= p->w.stride) return tile_flat(p, PG_BOX_CELLS);
+  struct pg_tiling t = {.planes = 1, .d = 1, .w = 128};
+  t.h = least(p->h.in, PG_BOX_CELLS / 128);
+  count_items(&t, p);
+  return t;
 }
 
 /* An empty gradOutput has no windows to spread, which leaves zeros; its address stays unread. */
@@ -51,11 +105,11 @@ static void plan_spread(struct pg_plan *plan, const struct pg_avg_call *call) {
                                 .pool = call->pool,
                                 .divisor = call->divisor,
                                 .count_include_pad = call->count_include_pad};
-  set_spread_tiles(&args);
+  args.tiling = tile_spread(call);
   const struct pg_plan_kernel kernel = {
       .id = PG_KERNEL_SPREAD,
       .dtype = call->grad_in->tensor->dtype,
-      .items = args.pool.n * args.pool.c * args.pool.d.in * args.h_tiles * args.w_tiles,
+      .items = items_of(&args.tiling),
       .bytes = add_bytes(byte_count(call->grad_in), byte_count(call->grad_out)),
       .args = &args,
       .args_bytes = sizeof args};
@@ -141,21 +195,18 @@ static void plan_clear(struct pg_plan *plan, int64_t tiles) {
   pg_plan_bind(plan, offsetof(struct pg_fill_args, dst), PG_WORKSPACE, 0);
 }
 
-/* Whole rows where they fit. */
-static void set_scatter_tiles(struct pg_scatter_args *args) {
-  const int64_t width = args->pool.w.in, plane = args->pool.d.in * args->pool.h.in * width;
-  const int64_t rows = PG_SCATTER_TILE / width;
-  args->tile = rows > 0 ? rows * width : PG_SCATTER_TILE;
-  if (args->tile > plane) args->tile = plane;
-  args->tiles = blocks(plane, args->tile);
+static struct pg_tiling tile_scatter(const struct pg_max_call *call) {
+  const struct pg_view *const views[] = {call->grad_in, call->grad_out, call->index};
+  const struct pg_pooling *p = &call->pool;
+  if (is_last(views, 3, p->c)) return tile_last(p, PG_BOX_CELLS, 16);
+  return tile_flat(p, PG_BOX_CELLS);
 }
 
-/* Small planes are one tile and one step.  Large ones are cut, their tiles look at near outputs
- * only, and a last step mends the tiles that an index from far away points into. */
+/* Small planes are whole and one step.  Large ones are cut, their boxes look at near outputs only,
+ * and a last step mends the boxes that an index from far away points into. */
 static aclnnStatus plan_scatter(const char *api, struct pg_plan *plan,
                                 const struct pg_max_call *call) {
   const struct pg_pooling *p = &call->pool;
-  const int64_t planes = p->n * p->c;
   struct pg_scatter_args args = {
       .out_strides = call->grad_out->strides,
       .index_strides = call->index->strides,
@@ -163,19 +214,18 @@ static aclnnStatus plan_scatter(const char *api, struct pg_plan *plan,
       .pool = *p,
       .op = call->op,
       .has_depth = call->has_depth,
-      .contiguous = has_contiguous_planes(call->grad_in),
       .index_bytes = (int32_t)aclDataTypeSize(call->index->tensor->dtype)};
-  set_scatter_tiles(&args);
+  args.tiling = tile_scatter(call);
   struct pg_plan_kernel kernel = {
       .id = PG_KERNEL_SCATTER,
       .dtype = call->grad_in->tensor->dtype,
-      .items = planes * args.tiles,
+      .items = items_of(&args.tiling),
       .bytes = add_bytes(byte_count(call->grad_in),
                          add_bytes(byte_count(call->grad_out), byte_count(call->index))),
       .args = &args,
       .args_bytes = sizeof args,
       .judge = pg_index_judge};
-  const bool cut = args.tiles > 1;
+  const bool cut = kernel.items > args.tiling.plane_items;
   const struct max_operands o = {pg_view_operand(plan, call->grad_out, false),
                                  pg_view_operand(plan, call->index, false),
                                  pg_view_operand(plan, call->grad_in, true)};

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/box.h"
+
+static struct pg_range cut(int64_t item, int64_t size, int64_t end) {
+  const int64_t begin = item * size;
+  return (struct pg_range){begin, end - begin < size ? end : begin + size};
+}
+
+struct pg_box pg_box_of(const struct pg_tiling *t, const struct pg_pooling *p, int64_t item) {
+  struct pg_box box;
+  int64_t i = item;
+  const int64_t w = i % t->w_items;
+  i /= t->w_items;
+  const int64_t h = i % t->h_items;
+  i /= t->h_items;
+  const int64_t d = i % t->d_items;
+  i /= t->d_items;
+  if (t->interleaved) { /* groups of channels begin anew with every n */
+    const int64_t groups = t->plane_items / p->n;
+    const struct pg_range c = cut(i % groups, t->planes, p->c);
+    box.first = i / groups * p->c + c.begin;
+    box.planes = pg_length(c);
+  } else {
+    const struct pg_range planes = cut(i, t->planes, p->n * p->c);
+    box.first = planes.begin;
+    box.planes = pg_length(planes);
+  }
+  box.d = cut(d, t->d, p->d.in);
+  box.h = cut(h, t->h, p->h.in);
+  box.w = cut(w, t->w, p->w.in);
+  box.cells = pg_length(box.d) * pg_length(box.h) * pg_length(box.w);
+  box.whole = t->d_items == 1 && t->h_items == 1 && t->w_items == 1;
+  return box;
+}
+
+static bool make_steady(struct pg_map *m, const struct pg_axis *axis, int64_t reach) {
+  m->steady = true;
+  m->terms = reach + 1;
+  const int64_t start = m->cells.begin + axis->pad - reach - m->outputs.begin + m->front;
+  for (int64_t i = 0; i < pg_length(m->cells) + PG_MAP_SLACK; i++) {
+    m->first[i] = (int32_t)(start + i);
+    m->count[i] = (int32_t)m->terms;
+  }
+  return true;
+}
+
+/* Windows begin and end in the order of their outputs, so both ends only move on. */
+static bool make_by_sweep(struct pg_map *m, const struct pg_axis *axis) {
+  struct pg_range live = {m->outputs.begin, m->outputs.begin};
+  const int64_t length = pg_length(m->cells);
+  m->steady = false;
+  m->terms = 0;
+  int64_t end = live.begin < m->outputs.end ? pg_window(axis, live.begin).end : 0;
+  int64_t begin = live.end < m->outputs.end ? pg_window(axis, live.end).begin : 0;
+  for (int64_t i = 0; i < length; i++) {
+    const int64_t cell = m->cells.begin + i;
+    while (live.end < m->outputs.end && begin <= cell)
+      if (++live.end < m->outputs.end) begin = pg_window(axis, live.end).begin;
+    while (live.begin < live.end && end <= cell)
+      if (++live.begin < m->outputs.end) end = pg_window(axis, live.begin).end;
+    const int64_t first = live.begin - m->outputs.begin + m->front, count = pg_length(live);
+    if (first > INT32_MAX || count > INT32_MAX) return false;
+    m->first[i] = (int32_t)first;
+    m->count[i] = (int32_t)count;
+    if (count > m->terms) m->terms = count;
+  }
+  for (int64_t i = length; i < length + PG_MAP_SLACK; i++) {
+    m->first[i] = m->first[length - 1];
+    m->count[i] = 0;
+  }
+  return true;
+}
+
+bool pg_map_make(struct pg_map *m, const struct pg_axis *axis, struct pg_range cells,
+                 int64_t front) {
+  if (m->cells.begin == cells.begin && m->cells.end == cells.end) return true;
+  m->cells = cells;
+  m->outputs = pg_touching(axis, cells.begin, cells.end);
+  if (m->outputs.begin > axis->out) m->outputs.begin = m->outputs.end = axis->out;
+  m->front = front;
+  const int64_t reach = (axis->kernel - 1) * axis->dilation;
+  if (axis->kernel > 0 && axis->stride == 1 && reach <= front && pg_length(m->outputs) > 0)
+    return make_steady(m, axis, reach);
+  return make_by_sweep(m, axis);
+}
+
+void pg_maps_begin(struct pg_maps *maps) {
+  const struct pg_range nothing = {-1, -1};
+  enum { ROWS = PG_BOX_ROWS + PG_MAP_SLACK, WIDTH = PG_BOX_WIDTH + PG_MAP_SLACK };
+  int32_t *room = maps->room;
+  maps->d = (struct pg_map){.cells = nothing, .first = room, .count = room + ROWS};
+  maps->h = (struct pg_map){.cells = nothing, .first = room + 2 * ROWS, .count = room + 3 * ROWS};
+  room += 4 * ROWS;
+  maps->w = (struct pg_map){.cells = nothing, .first = room, .count = room + WIDTH};
+}
+
+bool pg_maps_of(struct pg_maps *maps, const struct pg_pooling *p, const struct pg_box *box,
+                int64_t front) {
+  return pg_map_make(&maps->d, &p->d, box->d, 0) && pg_map_make(&maps->h, &p->h, box->h, 0) &&
+         pg_map_make(&maps->w, &p->w, box->w, front);
+}
+
+struct pg_runs pg_runs_of(const struct pg_pooling *p, const struct pg_strides *in) {
+  const int64_t row = p->w.in, slice = row * p->h.in, plane = slice * p->d.in, *s = in->of;
+  struct pg_runs runs;
+  runs.rows = (s[PG_W] == 1 || p->w.in == 1) && (s[PG_H] == row || p->h.in == 1) &&
+              (s[PG_D] == slice || p->d.in == 1);
+  runs.planes =
+      runs.rows && (s[PG_C] == plane || p->c == 1) && (s[PG_N] == plane * p->c || p->n == 1);
+  return runs;
+}
+
+bool pg_is_flat(const struct pg_pooling *p, const struct pg_strides *out) {
+  const int64_t row = p->w.out, slice = row * p->h.out, *s = out->of;
+  return (s[PG_W] == 1 || p->w.out == 1) && (s[PG_H] == row || p->h.out == 1) &&
+         (s[PG_D] == slice || p->d.out == 1);
+}

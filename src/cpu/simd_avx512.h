@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of 16 lanes for AVX-512 F, BW, DQ and VL; what each function means is in simd_plain.h. */
+#ifndef PG_SIMD_AVX512_H_
+#define PG_SIMD_AVX512_H_
+
+#if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512DQ__) || \
+    !defined(__AVX512VL__)
+#error "this file needs -mavx512f -mavx512bw -mavx512dq -mavx512vl"
+#endif
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/half.h"
+
+enum { LANES = 16 };
+typedef __m512 vf;
+typedef __m512i vi;
+
+static inline __mmask16 first_lanes(int64_t count) { return (__mmask16)((1u << count) - 1); }
+
+static inline vf zeros(void) { return _mm512_setzero_ps(); }
+static inline vf all(float x) { return _mm512_set1_ps(x); }
+static inline vi all_i(int32_t x) { return _mm512_set1_epi32(x); }
+static inline vf add(vf a, vf b) { return _mm512_add_ps(a, b); }
+static inline vf times(vf a, vf b) { return _mm512_mul_ps(a, b); }
+static inline vf over(vf a, vf b) { return _mm512_div_ps(a, b); }
+static inline vi add_i(vi a, vi b) { return _mm512_add_epi32(a, b); }
+static inline vi sub_i(vi a, vi b) { return _mm512_sub_epi32(a, b); }
+
+static inline vf load_f32(const float *p) { return _mm512_loadu_ps(p); }
+static inline vf load_part_f32(const float *p, int64_t count) {
+  return _mm512_maskz_loadu_ps(first_lanes(count), p);
+}
+static inline void save_f32(float *p, vf v) { _mm512_storeu_ps(p, v); }
+static inline void save_part_f32(float *p, vf v, int64_t count) {
+  _mm512_mask_storeu_ps(p, first_lanes(count), v);
+}
+
+static inline vf load_f16(const uint16_t *p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)p));
+}
+static inline vf load_part_f16(const uint16_t *p, int64_t count) {
+  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(count), p));
+}
+static inline __m256i to_f16(vf v) { return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+static inline void save_f16(uint16_t *p, vf v) { _mm256_storeu_si256((void *)p, to_f16(v)); }
+static inline void save_part_f16(uint16_t *p, vf v, int64_t count) {
+  _mm256_mask_storeu_epi16(p, first_lanes(count), to_f16(v));
+}
+
+static inline vf from_bf16(__m256i half) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+static inline vf load_bf16(const uint16_t *p) {
+  return from_bf16(_mm256_loadu_si256((const void *)p));
+}
+static inline vf load_part_bf16(const uint16_t *p, int64_t count) {
+  return from_bf16(_mm256_maskz_loadu_epi16(first_lanes(count), p));
+}
+
+/* To nearest even in integers: the bf16 instructions of newer CPUs flush subnormals. */
+static inline __m256i to_bf16(vf v) {
+  const __m512i bits = _mm512_castps_si512(v);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i sum = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+  const __m512i all = _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(0x400000));
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(all, 16));
+}
+static inline void save_bf16(uint16_t *p, vf v) { _mm256_storeu_si256((void *)p, to_bf16(v)); }
+static inline void save_part_bf16(uint16_t *p, vf v, int64_t count) {
+  _mm256_mask_storeu_epi16(p, first_lanes(count), to_bf16(v));
+}
+
+static inline vi load_i32(const int32_t *p) { return _mm512_loadu_si512(p); }
+static inline void save_i32(int32_t *p, vi v) { _mm512_storeu_si512(p, v); }
+
+static inline vi load_i64(const int64_t *p) {
+  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  return _mm512_permutex2var_epi32(_mm512_loadu_si512(p), even, _mm512_loadu_si512(p + 8));
+}
+static inline vi load_part_i32(const int32_t *p, int64_t count) {
+  return _mm512_maskz_loadu_epi32(first_lanes(count), p);
+}
+static inline __m512i low_part(const int64_t *p, int64_t count) {
+  return _mm512_maskz_loadu_epi64((__mmask8)first_lanes(count < 8 ? count : 8), p);
+}
+static inline __m512i high_part(const int64_t *p, int64_t count) {
+  return _mm512_maskz_loadu_epi64((__mmask8)first_lanes(count > 8 ? count - 8 : 0), p + 8);
+}
+static inline vi load_part_i64(const int64_t *p, int64_t count) {
+  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  return _mm512_permutex2var_epi32(low_part(p, count), even, high_part(p, count));
+}
+static inline bool fit_i32(const int64_t *p, int64_t count) {
+  const __m512i both = _mm512_or_si512(low_part(p, count), high_part(p, count));
+  return _mm512_test_epi64_mask(both, _mm512_set1_epi64(~INT64_C(0x7fffffff))) == 0;
+}
+
+static inline vf permute(vf v, vi lane) { return _mm512_permutexvar_ps(lane, v); }
+static inline vi permute_i(vi v, vi lane) { return _mm512_permutexvar_epi32(lane, v); }
+
+static inline vf add_equal(vf sum, vf term, vi a, vi b) {
+  return _mm512_mask_add_ps(sum, _mm512_cmpeq_epi32_mask(a, b), sum, term);
+}
+static inline vf add_above(vf sum, vf term, vi count, vi rank) {
+  return _mm512_mask_add_ps(sum, _mm512_cmpgt_epi32_mask(count, rank), sum, term);
+}
+
+typedef __mmask16 vb;
+static inline vb none(void) { return 0; }
+static inline vb below(vi a, vi b) { return _mm512_cmplt_epu32_mask(a, b); }
+static inline vb either(vb a, vb b) { return a | b; }
+static inline bool every(vb a, int64_t count) {
+  return (__mmask16)(a | ~first_lanes(count)) == 0xffff;
+}
+
+/* g / d by the reciprocal r = 1 / d: the remainder of the first guess is exact, so the second
+ * guess rounds as the quotient does, for whole d up to 2^20 and quotients that are normal numbers
+ * (docs/numerics.md).  Else the processor divides, which takes several times longer. */
+static inline vf divide(vf g, vf d, vf r) {
+  const __m512i size = _mm512_and_si512(_mm512_castps_si512(g), _mm512_set1_epi32(0x7fffffff));
+  const __m512i least = _mm512_set1_epi32(0x0d800000); /* 2^-100 */
+  const __mmask16 usual =
+      _mm512_cmplt_epu32_mask(_mm512_sub_epi32(size, least), _mm512_set1_epi32(0x72000000)) |
+      _mm512_testn_epi32_mask(size, size);
+  if (__builtin_expect(usual != 0xffff, 0)) return _mm512_div_ps(g, d);
+  const __m512 guess = _mm512_mul_ps(g, r);
+  return _mm512_fmadd_ps(_mm512_fnmadd_ps(guess, d, g), r, guess);
+}
+
+/* 64 bytes past the caches; to is aligned to 64. */
+static inline void stream_line(void *to, const void *from) {
+  _mm512_stream_si512(to, _mm512_loadu_si512(from));
+}
+static inline void stream_end(void) { _mm_sfence(); }
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of LANES lanes in plain C: what kernels are written in.  Each instruction set has a file
+ * with the same functions and the same bits, NaN payloads apart. */
+#ifndef PG_SIMD_PLAIN_H_
+#define PG_SIMD_PLAIN_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/half.h"
+
+enum { LANES = 4 };
+typedef struct {
+  float at[LANES];
+} vf;
+typedef struct {
+  int32_t at[LANES];
+} vi;
+
+#define EACH_LANE for (int i = 0; i < LANES; i++)
+
+static inline vf zeros(void) { return (vf){{0}}; }
+static inline vf all(float x) {
+  vf v;
+  EACH_LANE v.at[i] = x;
+  return v;
+}
+static inline vi all_i(int32_t x) {
+  vi v;
+  EACH_LANE v.at[i] = x;
+  return v;
+}
+static inline vf add(vf a, vf b) {
+  EACH_LANE a.at[i] += b.at[i];
+  return a;
+}
+static inline vf times(vf a, vf b) {
+  EACH_LANE a.at[i] *= b.at[i];
+  return a;
+}
+static inline vf over(vf a, vf b) {
+  EACH_LANE a.at[i] /= b.at[i];
+  return a;
+}
+/* Integers wrap. */
+static inline vi add_i(vi a, vi b) {
+  EACH_LANE a.at[i] = (int32_t)((uint32_t)a.at[i] + (uint32_t)b.at[i]);
+  return a;
+}
+static inline vi sub_i(vi a, vi b) {
+  EACH_LANE a.at[i] = (int32_t)((uint32_t)a.at[i] - (uint32_t)b.at[i]);
+  return a;
+}
+
+/* Elements at any address.  `part`: the first count, 0 to LANES, of them, the rest 0 or left
+ * alone. */
+static inline vf load_part_f32(const float *p, int64_t count) {
+  vf v = zeros();
+  for (int64_t i = 0; i < count; i++) v.at[i] = p[i];
+  return v;
+}
+static inline void save_part_f32(float *p, vf v, int64_t count) {
+  for (int64_t i = 0; i < count; i++) p[i] = v.at[i];
+}
+static inline vf load_part_f16(const uint16_t *p, int64_t count) {
+  vf v = zeros();
+  for (int64_t i = 0; i < count; i++) v.at[i] = pg_float_of_fp16(p[i]);
+  return v;
+}
+static inline void save_part_f16(uint16_t *p, vf v, int64_t count) {
+  for (int64_t i = 0; i < count; i++) p[i] = pg_fp16_of_float(v.at[i]);
+}
+static inline vf load_part_bf16(const uint16_t *p, int64_t count) {
+  vf v = zeros();
+  for (int64_t i = 0; i < count; i++) v.at[i] = pg_float_of_bf16(p[i]);
+  return v;
+}
+static inline void save_part_bf16(uint16_t *p, vf v, int64_t count) {
+  for (int64_t i = 0; i < count; i++) p[i] = pg_bf16_of_float(v.at[i]);
+}
+static inline vf load_f32(const float *p) { return load_part_f32(p, LANES); }
+static inline void save_f32(float *p, vf v) { save_part_f32(p, v, LANES); }
+static inline vf load_f16(const uint16_t *p) { return load_part_f16(p, LANES); }
+static inline void save_f16(uint16_t *p, vf v) { save_part_f16(p, v, LANES); }
+static inline vf load_bf16(const uint16_t *p) { return load_part_bf16(p, LANES); }
+static inline void save_bf16(uint16_t *p, vf v) { save_part_bf16(p, v, LANES); }
+
+static inline vi load_i32(const int32_t *p) {
+  vi v;
+  EACH_LANE v.at[i] = p[i];
+  return v;
+}
+static inline void save_i32(int32_t *p, vi v) { EACH_LANE p[i] = v.at[i]; }
+
+static inline vi load_part_i32(const int32_t *p, int64_t count) {
+  vi v = all_i(0);
+  for (int64_t i = 0; i < count; i++) v.at[i] = p[i];
+  return v;
+}
+
+/* The low halves; whether the first count are not negative and below 2^31. */
+static inline vi load_part_i64(const int64_t *p, int64_t count) {
+  vi v = all_i(0);
+  for (int64_t i = 0; i < count; i++) v.at[i] = (int32_t)(uint32_t)(uint64_t)p[i];
+  return v;
+}
+static inline vi load_i64(const int64_t *p) { return load_part_i64(p, LANES); }
+static inline bool fit_i32(const int64_t *p, int64_t count) {
+  uint64_t bits = 0;
+  for (int64_t i = 0; i < count; i++) bits |= (uint64_t)p[i];
+  return bits >> 31 == 0;
+}
+
+/* Lane i becomes lane lane[i], 0 to LANES - 1. */
+static inline vf permute(vf v, vi lane) {
+  vf to;
+  EACH_LANE to.at[i] = v.at[lane.at[i]];
+  return to;
+}
+static inline vi permute_i(vi v, vi lane) {
+  vi to;
+  EACH_LANE to.at[i] = v.at[lane.at[i]];
+  return to;
+}
+
+/* sum + term in the lanes where a == b, or count > rank; sum began at +0. */
+static inline vf add_equal(vf sum, vf term, vi a, vi b) {
+  EACH_LANE sum.at[i] += a.at[i] == b.at[i] ? term.at[i] : 0;
+  return sum;
+}
+static inline vf add_above(vf sum, vf term, vi count, vi rank) {
+  EACH_LANE sum.at[i] += count.at[i] > rank.at[i] ? term.at[i] : 0;
+  return sum;
+}
+
+/* A truth per lane; `below` compares as unsigned, `every` looks at the first count lanes. */
+typedef vi vb;
+static inline vb none(void) { return all_i(0); }
+static inline vb below(vi a, vi b) {
+  EACH_LANE a.at[i] = (uint32_t)a.at[i] < (uint32_t)b.at[i];
+  return a;
+}
+static inline vb either(vb a, vb b) {
+  EACH_LANE a.at[i] |= b.at[i];
+  return a;
+}
+static inline bool every(vb a, int64_t count) {
+  bool yes = true;
+  for (int64_t i = 0; i < count; i++) yes = yes && a.at[i] != 0;
+  return yes;
+}
+
+/* g / d, rounded once; r is 1 / d, d a whole number up to 2^20, or r is not used. */
+static inline vf divide(vf g, vf d, vf r) {
+  (void)r;
+  EACH_LANE g.at[i] /= d.at[i];
+  return g;
+}
+
+static inline void stream_line(void *to, const void *from) { memcpy(to, from, 64); }
+static inline void stream_end(void) {}
+
+#endif
