@@ -36,10 +36,13 @@ static inline vf load_f32(const float *p) { return _mm256_loadu_ps(p); }
 static inline vf load_part_f32(const float *p, int64_t count) {
   return _mm256_maskload_ps(p, first_lanes(count));
 }
-static inline void save_f32(float *p, vf v) { _mm256_storeu_ps(p, v); }
-static inline void save_part_f32(float *p, vf v, int64_t count) {
+typedef vf packed_f32;
+static inline packed_f32 pack_f32(vf v) { return v; }
+static inline void keep_f32(float *p, packed_f32 v) { _mm256_storeu_ps(p, v); }
+static inline void keep_part_f32(float *p, packed_f32 v, int64_t count) {
   _mm256_maskstore_ps(p, first_lanes(count), v);
 }
+static inline void save_f32(float *p, vf v) { _mm256_storeu_ps(p, v); }
 
 /* Eight halves of which the first are there. */
 static inline __m128i part_of_halves(const uint16_t *p, int64_t count) {
@@ -47,7 +50,7 @@ static inline __m128i part_of_halves(const uint16_t *p, int64_t count) {
   for (int64_t i = 0; i < count; i++) copy[i] = p[i];
   return _mm_loadu_si128((const void *)copy);
 }
-static inline void save_part_of_halves(uint16_t *p, __m128i v, int64_t count) {
+static inline void keep_part_of_halves(uint16_t *p, __m128i v, int64_t count) {
   uint16_t copy[8];
   _mm_storeu_si128((void *)copy, v);
   for (int64_t i = 0; i < count; i++) p[i] = copy[i];
@@ -59,10 +62,11 @@ static inline vf load_f16(const uint16_t *p) {
 static inline vf load_part_f16(const uint16_t *p, int64_t count) {
   return _mm256_cvtph_ps(part_of_halves(p, count));
 }
-static inline __m128i to_f16(vf v) { return _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
-static inline void save_f16(uint16_t *p, vf v) { _mm_storeu_si128((void *)p, to_f16(v)); }
-static inline void save_part_f16(uint16_t *p, vf v, int64_t count) {
-  save_part_of_halves(p, to_f16(v), count);
+typedef __m128i packed_f16;
+static inline packed_f16 pack_f16(vf v) { return _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+static inline void keep_f16(uint16_t *p, packed_f16 v) { _mm_storeu_si128((void *)p, v); }
+static inline void keep_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
+  keep_part_of_halves(p, v, count);
 }
 
 static inline vf from_bf16(__m128i half) {
@@ -76,7 +80,8 @@ static inline vf load_part_bf16(const uint16_t *p, int64_t count) {
 }
 
 /* To nearest even in integers. */
-static inline __m128i to_bf16(vf v) {
+typedef __m128i packed_bf16;
+static inline packed_bf16 pack_bf16(vf v) {
   const __m256i bits = _mm256_castps_si256(v);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
   const __m256i sum = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
@@ -85,9 +90,9 @@ static inline __m128i to_bf16(vf v) {
   const __m256i wide = _mm256_srli_epi32(_mm256_blendv_epi8(sum, quiet, nan), 16);
   return _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
 }
-static inline void save_bf16(uint16_t *p, vf v) { _mm_storeu_si128((void *)p, to_bf16(v)); }
-static inline void save_part_bf16(uint16_t *p, vf v, int64_t count) {
-  save_part_of_halves(p, to_bf16(v), count);
+static inline void keep_bf16(uint16_t *p, packed_bf16 v) { _mm_storeu_si128((void *)p, v); }
+static inline void keep_part_bf16(uint16_t *p, packed_bf16 v, int64_t count) {
+  keep_part_of_halves(p, v, count);
 }
 
 static inline vi load_i32(const int32_t *p) { return _mm256_loadu_si256((const void *)p); }
@@ -140,6 +145,7 @@ static inline vb below(vi a, vi b) { /* unsigned */
   return _mm256_cmpgt_epi32(_mm256_xor_si256(b, flip), _mm256_xor_si256(a, flip));
 }
 static inline vb either(vb a, vb b) { return _mm256_or_si256(a, b); }
+static inline vb both(vb a, vb b) { return _mm256_and_si256(a, b); }
 static inline bool every(vb a, int64_t count) {
   return _mm256_testc_si256(a, first_lanes(count)) != 0;
 }

@@ -34,10 +34,13 @@ static inline vf load_f32(const float *p) { return _mm512_loadu_ps(p); }
 static inline vf load_part_f32(const float *p, int64_t count) {
   return _mm512_maskz_loadu_ps(first_lanes(count), p);
 }
-static inline void save_f32(float *p, vf v) { _mm512_storeu_ps(p, v); }
-static inline void save_part_f32(float *p, vf v, int64_t count) {
+typedef vf packed_f32;
+static inline packed_f32 pack_f32(vf v) { return v; }
+static inline void keep_f32(float *p, packed_f32 v) { _mm512_storeu_ps(p, v); }
+static inline void keep_part_f32(float *p, packed_f32 v, int64_t count) {
   _mm512_mask_storeu_ps(p, first_lanes(count), v);
 }
+static inline void save_f32(float *p, vf v) { _mm512_storeu_ps(p, v); }
 
 static inline vf load_f16(const uint16_t *p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)p));
@@ -45,10 +48,11 @@ static inline vf load_f16(const uint16_t *p) {
 static inline vf load_part_f16(const uint16_t *p, int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(count), p));
 }
-static inline __m256i to_f16(vf v) { return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
-static inline void save_f16(uint16_t *p, vf v) { _mm256_storeu_si256((void *)p, to_f16(v)); }
-static inline void save_part_f16(uint16_t *p, vf v, int64_t count) {
-  _mm256_mask_storeu_epi16(p, first_lanes(count), to_f16(v));
+typedef __m256i packed_f16;
+static inline packed_f16 pack_f16(vf v) { return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+static inline void keep_f16(uint16_t *p, packed_f16 v) { _mm256_storeu_si256((void *)p, v); }
+static inline void keep_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
+  _mm256_mask_storeu_epi16(p, first_lanes(count), v);
 }
 
 static inline vf from_bf16(__m256i half) {
@@ -62,7 +66,8 @@ static inline vf load_part_bf16(const uint16_t *p, int64_t count) {
 }
 
 /* To nearest even in integers: the bf16 instructions of newer CPUs flush subnormals. */
-static inline __m256i to_bf16(vf v) {
+typedef __m256i packed_bf16;
+static inline packed_bf16 pack_bf16(vf v) {
   const __m512i bits = _mm512_castps_si512(v);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i sum = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
@@ -70,9 +75,9 @@ static inline __m256i to_bf16(vf v) {
   const __m512i all = _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(0x400000));
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(all, 16));
 }
-static inline void save_bf16(uint16_t *p, vf v) { _mm256_storeu_si256((void *)p, to_bf16(v)); }
-static inline void save_part_bf16(uint16_t *p, vf v, int64_t count) {
-  _mm256_mask_storeu_epi16(p, first_lanes(count), to_bf16(v));
+static inline void keep_bf16(uint16_t *p, packed_bf16 v) { _mm256_storeu_si256((void *)p, v); }
+static inline void keep_part_bf16(uint16_t *p, packed_bf16 v, int64_t count) {
+  _mm256_mask_storeu_epi16(p, first_lanes(count), v);
 }
 
 static inline vi load_i32(const int32_t *p) { return _mm512_loadu_si512(p); }
@@ -114,6 +119,7 @@ typedef __mmask16 vb;
 static inline vb none(void) { return 0; }
 static inline vb below(vi a, vi b) { return _mm512_cmplt_epu32_mask(a, b); }
 static inline vb either(vb a, vb b) { return a | b; }
+static inline vb both(vb a, vb b) { return a & b; }
 static inline bool every(vb a, int64_t count) {
   return (__mmask16)(a | ~first_lanes(count)) == 0xffff;
 }

@@ -54,37 +54,65 @@ static inline vi sub_i(vi a, vi b) {
 }
 
 /* Elements at any address.  `part`: the first count, 0 to LANES, of them, the rest 0 or left
- * alone. */
+ * alone.  `pack` rounds to elements, `keep` stores them. */
 static inline vf load_part_f32(const float *p, int64_t count) {
   vf v = zeros();
   for (int64_t i = 0; i < count; i++) v.at[i] = p[i];
   return v;
 }
-static inline void save_part_f32(float *p, vf v, int64_t count) {
+static inline vf load_f32(const float *p) { return load_part_f32(p, LANES); }
+static inline void save_f32(float *p, vf v) { EACH_LANE p[i] = v.at[i]; }
+
+typedef vf packed_f32;
+static inline packed_f32 pack_f32(vf v) { return v; }
+static inline void keep_part_f32(float *p, packed_f32 v, int64_t count) {
   for (int64_t i = 0; i < count; i++) p[i] = v.at[i];
 }
+static inline void keep_f32(float *p, packed_f32 v) { keep_part_f32(p, v, LANES); }
+
+typedef struct {
+  uint16_t at[LANES];
+} halves;
+
+static inline void keep_part_halves(uint16_t *p, halves v, int64_t count) {
+  for (int64_t i = 0; i < count; i++) p[i] = v.at[i];
+}
+
 static inline vf load_part_f16(const uint16_t *p, int64_t count) {
   vf v = zeros();
   for (int64_t i = 0; i < count; i++) v.at[i] = pg_float_of_fp16(p[i]);
   return v;
 }
-static inline void save_part_f16(uint16_t *p, vf v, int64_t count) {
-  for (int64_t i = 0; i < count; i++) p[i] = pg_fp16_of_float(v.at[i]);
+static inline vf load_f16(const uint16_t *p) { return load_part_f16(p, LANES); }
+
+typedef halves packed_f16;
+static inline packed_f16 pack_f16(vf v) {
+  packed_f16 h;
+  EACH_LANE h.at[i] = pg_fp16_of_float(v.at[i]);
+  return h;
 }
+static inline void keep_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
+  keep_part_halves(p, v, count);
+}
+static inline void keep_f16(uint16_t *p, packed_f16 v) { keep_part_halves(p, v, LANES); }
+
 static inline vf load_part_bf16(const uint16_t *p, int64_t count) {
   vf v = zeros();
   for (int64_t i = 0; i < count; i++) v.at[i] = pg_float_of_bf16(p[i]);
   return v;
 }
-static inline void save_part_bf16(uint16_t *p, vf v, int64_t count) {
-  for (int64_t i = 0; i < count; i++) p[i] = pg_bf16_of_float(v.at[i]);
-}
-static inline vf load_f32(const float *p) { return load_part_f32(p, LANES); }
-static inline void save_f32(float *p, vf v) { save_part_f32(p, v, LANES); }
-static inline vf load_f16(const uint16_t *p) { return load_part_f16(p, LANES); }
-static inline void save_f16(uint16_t *p, vf v) { save_part_f16(p, v, LANES); }
 static inline vf load_bf16(const uint16_t *p) { return load_part_bf16(p, LANES); }
-static inline void save_bf16(uint16_t *p, vf v) { save_part_bf16(p, v, LANES); }
+
+typedef halves packed_bf16;
+static inline packed_bf16 pack_bf16(vf v) {
+  packed_bf16 h;
+  EACH_LANE h.at[i] = pg_bf16_of_float(v.at[i]);
+  return h;
+}
+static inline void keep_part_bf16(uint16_t *p, packed_bf16 v, int64_t count) {
+  keep_part_halves(p, v, count);
+}
+static inline void keep_bf16(uint16_t *p, packed_bf16 v) { keep_part_halves(p, v, LANES); }
 
 static inline vi load_i32(const int32_t *p) {
   vi v;
@@ -143,6 +171,10 @@ static inline vb below(vi a, vi b) {
 }
 static inline vb either(vb a, vb b) {
   EACH_LANE a.at[i] |= b.at[i];
+  return a;
+}
+static inline vb both(vb a, vb b) {
+  EACH_LANE a.at[i] &= b.at[i];
   return a;
 }
 static inline bool every(vb a, int64_t count) {
