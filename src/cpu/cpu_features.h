@@ -26,10 +26,13 @@ static inline bool pg_cpu_has_avx512(void) {
          __builtin_cpu_supports("avx512vl");
 }
 
-#define PG_X86_SETS {&pg_kernels_avx512, pg_cpu_has_avx512}, {&pg_kernels_avx2, pg_cpu_has_avx2},
+#define PG_OTHER_SETS {&pg_kernels_avx512, pg_cpu_has_avx512}, {&pg_kernels_avx2, pg_cpu_has_avx2},
+
+#elif defined(__AARCH64EL__)
+#define PG_OTHER_SETS {&pg_kernels_neon, pg_cpu_is_any},
 
 #else
-#define PG_X86_SETS
+#define PG_OTHER_SETS
 #endif
 
 #endif

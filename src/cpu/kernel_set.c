@@ -16,7 +16,7 @@
 static const struct row {
   const struct pg_kernel_set *set;
   bool (*runs_here)(void);
-} rows[] = {PG_X86_SETS{&pg_kernels_scalar, pg_cpu_is_any}};
+} rows[] = {PG_OTHER_SETS{&pg_kernels_scalar, pg_cpu_is_any}};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -14,7 +14,8 @@ struct pg_kernel_set {
   pg_kernel_fn *fn[PG_KERNEL_COUNT][PG_ELEMENT_COUNT]; /* NULL: look in the next set */
 };
 
-extern const struct pg_kernel_set pg_kernels_scalar, pg_kernels_avx2, pg_kernels_avx512;
+extern const struct pg_kernel_set pg_kernels_scalar, pg_kernels_avx2, pg_kernels_avx512,
+    pg_kernels_neon;
 
 /* Reads POOLGRAD_ISA; a sentence for a set that is not known or that this CPU cannot run. */
 aclError pg_kernels_configure(const char *api);
