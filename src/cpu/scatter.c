@@ -100,30 +100,10 @@ void pg_scatter_end(const struct pg_scatter_plane *t) {
   if (t->bad.count > 0 && t->args->report != NULL) pg_index_report_merge(t->args->report, &t->bad);
 }
 
-/* How many windows an axis' cells lie in, on average and at most. */
-static double mean_terms(const struct pg_axis *axis) {
-  const int64_t length =
-      axis->kernel > 0 ? (axis->kernel - 1) * axis->dilation + 1 : pg_ceil_div(axis->in, axis->out);
-  return (double)length * (double)axis->out / (double)axis->in;
-}
-
-static int64_t most_terms(const struct pg_axis *axis) {
-  if (axis->kernel > 0) return pg_ceil_div((axis->kernel - 1) * axis->dilation + 1, axis->stride);
-  return axis->in % axis->out == 0 ? 1 : pg_ceil_div(axis->out, axis->in) + 1;
-}
-
-/* In instructions, counted in the loops of max.inc. */
-bool pg_prefers_gather(const struct pg_scatter_args *a, int64_t lanes) {
+/* Measured: with fewer outputs than a 16th of the cells the scatter's few additions are cheaper. */
+bool pg_prefers_gather(const struct pg_scatter_args *a) {
   const struct pg_pooling *p = &a->pool;
-  const double outputs = (double)(p->d.out * p->h.out * p->w.out), cells = (double)plane_size(p);
-  const double rows = mean_terms(&p->d) * mean_terms(&p->h);
-  const double vectors = (double)(p->d.in * p->h.in) * (double)pg_ceil_div(p->w.in, lanes);
-  const double staged = (double)(p->d.out * p->h.out) * (double)pg_ceil_div(p->w.out, lanes);
-  const double height = cells / outputs; /* rows of a window, no more than this */
-  const double gather = vectors * (5 + 7 * rows * (double)most_terms(&p->w)) +
-                        staged * (20 + 4 * (height < 3 ? 3 : height));
-  const double scatter = 20 * outputs + 4 * cells / (double)lanes;
-  return gather < scatter;
+  return plane_size(p) / 16 < p->d.out * p->h.out * p->w.out;
 }
 
 /* 0: not looked up yet. */

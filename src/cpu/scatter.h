@@ -41,9 +41,9 @@ void pg_scatter_elsewhere(struct pg_scatter_plane *plane, const struct pg_scatte
 /* Hands over what the plane found. */
 void pg_scatter_end(const struct pg_scatter_plane *plane);
 
-/* Is it cheaper to let each cell look into its windows, `lanes` cells at once, than to let each
- * output look for its cell? */
-bool pg_prefers_gather(const struct pg_scatter_args *args, int64_t lanes);
+/* Is it cheaper to let each cell look into its windows than to let each output look for its cell?
+ */
+bool pg_prefers_gather(const struct pg_scatter_args *args);
 
 /* Past the caches: for results that no cache holds anyway.  POOLGRAD_STREAM_BYTES is from where
  * on; the size of the last-level cache if unset. */

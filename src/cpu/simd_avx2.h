@@ -38,6 +38,7 @@ static inline vf load_part_f32(const float *p, int64_t count) {
 }
 typedef vf packed_f32;
 static inline packed_f32 pack_f32(vf v) { return v; }
+static inline packed_f32 pack_exact_f32(vf v) { return v; }
 static inline void keep_f32(float *p, packed_f32 v) { _mm256_storeu_ps(p, v); }
 static inline void keep_part_f32(float *p, packed_f32 v, int64_t count) {
   _mm256_maskstore_ps(p, first_lanes(count), v);
@@ -64,6 +65,7 @@ static inline vf load_part_f16(const uint16_t *p, int64_t count) {
 }
 typedef __m128i packed_f16;
 static inline packed_f16 pack_f16(vf v) { return _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+static inline packed_f16 pack_exact_f16(vf v) { return pack_f16(v); }
 static inline void keep_f16(uint16_t *p, packed_f16 v) { _mm_storeu_si128((void *)p, v); }
 static inline void keep_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
   keep_part_of_halves(p, v, count);
@@ -88,6 +90,10 @@ static inline packed_bf16 pack_bf16(vf v) {
   const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
   const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
   const __m256i wide = _mm256_srli_epi32(_mm256_blendv_epi8(sum, quiet, nan), 16);
+  return _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+}
+static inline packed_bf16 pack_exact_bf16(vf v) {
+  const __m256i wide = _mm256_srli_epi32(_mm256_castps_si256(v), 16);
   return _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
 }
 static inline void keep_bf16(uint16_t *p, packed_bf16 v) { _mm_storeu_si128((void *)p, v); }

@@ -36,6 +36,7 @@ static inline vf load_part_f32(const float *p, int64_t count) {
 }
 typedef vf packed_f32;
 static inline packed_f32 pack_f32(vf v) { return v; }
+static inline packed_f32 pack_exact_f32(vf v) { return v; }
 static inline void keep_f32(float *p, packed_f32 v) { _mm512_storeu_ps(p, v); }
 static inline void keep_part_f32(float *p, packed_f32 v, int64_t count) {
   _mm512_mask_storeu_ps(p, first_lanes(count), v);
@@ -50,6 +51,7 @@ static inline vf load_part_f16(const uint16_t *p, int64_t count) {
 }
 typedef __m256i packed_f16;
 static inline packed_f16 pack_f16(vf v) { return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+static inline packed_f16 pack_exact_f16(vf v) { return pack_f16(v); }
 static inline void keep_f16(uint16_t *p, packed_f16 v) { _mm256_storeu_si256((void *)p, v); }
 static inline void keep_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
   _mm256_mask_storeu_epi16(p, first_lanes(count), v);
@@ -74,6 +76,10 @@ static inline packed_bf16 pack_bf16(vf v) {
   const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
   const __m512i all = _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(0x400000));
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(all, 16));
+}
+/* What came from bf16 needs no rounding. */
+static inline packed_bf16 pack_exact_bf16(vf v) {
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(v), 16));
 }
 static inline void keep_bf16(uint16_t *p, packed_bf16 v) { _mm256_storeu_si256((void *)p, v); }
 static inline void keep_part_bf16(uint16_t *p, packed_bf16 v, int64_t count) {

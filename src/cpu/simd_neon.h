@@ -48,6 +48,7 @@ static inline void save_f32(float *p, vf v) { vst1q_u8((void *)p, vreinterpretq_
 
 typedef vf packed_f32;
 static inline packed_f32 pack_f32(vf v) { return v; }
+static inline packed_f32 pack_exact_f32(vf v) { return v; }
 static inline void keep_f32(float *p, packed_f32 v) { save_f32(p, v); }
 static inline void keep_part_f32(float *p, packed_f32 v, int64_t count) {
   if (count > 0) p[0] = vgetq_lane_f32(v, 0);
@@ -81,6 +82,7 @@ static inline vf load_part_f16(const uint16_t *p, int64_t count) {
 typedef uint16x4_t packed_f16;
 static inline packed_f16 pack_f16(vf v) { return vreinterpret_u16_f16(vcvt_f16_f32(v)); }
 static inline void keep_f16(uint16_t *p, packed_f16 v) { vst1_u16(p, v); }
+static inline packed_f16 pack_exact_f16(vf v) { return pack_f16(v); }
 static inline void keep_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
   keep_part_of_halves(p, v, count);
 }
@@ -104,6 +106,7 @@ static inline packed_bf16 pack_bf16(vf v) {
   return vshrn_n_u32(vbslq_u32(number, sum, quiet), 16);
 }
 static inline void keep_bf16(uint16_t *p, packed_bf16 v) { vst1_u16(p, v); }
+static inline packed_bf16 pack_exact_bf16(vf v) { return pack_bf16(v); }
 static inline void keep_part_bf16(uint16_t *p, packed_bf16 v, int64_t count) {
   keep_part_of_halves(p, v, count);
 }

@@ -54,7 +54,8 @@ static inline vi sub_i(vi a, vi b) {
 }
 
 /* Elements at any address.  `part`: the first count, 0 to LANES, of them, the rest 0 or left
- * alone.  `pack` rounds to elements, `keep` stores them. */
+ * alone.  `pack` rounds to elements, pack_exact where there
+ * is nothing to round, `keep` stores them. */
 static inline vf load_part_f32(const float *p, int64_t count) {
   vf v = zeros();
   for (int64_t i = 0; i < count; i++) v.at[i] = p[i];
@@ -65,6 +66,7 @@ static inline void save_f32(float *p, vf v) { EACH_LANE p[i] = v.at[i]; }
 
 typedef vf packed_f32;
 static inline packed_f32 pack_f32(vf v) { return v; }
+static inline packed_f32 pack_exact_f32(vf v) { return v; }
 static inline void keep_part_f32(float *p, packed_f32 v, int64_t count) {
   for (int64_t i = 0; i < count; i++) p[i] = v.at[i];
 }
@@ -91,6 +93,7 @@ static inline packed_f16 pack_f16(vf v) {
   EACH_LANE h.at[i] = pg_fp16_of_float(v.at[i]);
   return h;
 }
+static inline packed_f16 pack_exact_f16(vf v) { return pack_f16(v); }
 static inline void keep_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
   keep_part_halves(p, v, count);
 }
@@ -109,6 +112,7 @@ static inline packed_bf16 pack_bf16(vf v) {
   EACH_LANE h.at[i] = pg_bf16_of_float(v.at[i]);
   return h;
 }
+static inline packed_bf16 pack_exact_bf16(vf v) { return pack_bf16(v); }
 static inline void keep_part_bf16(uint16_t *p, packed_bf16 v, int64_t count) {
   keep_part_halves(p, v, count);
 }

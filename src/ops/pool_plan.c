@@ -7,7 +7,7 @@
 #include "core/checked.h"
 #include "ops/index_report.h"
 
-enum { REPEAT_PLANES = 64 };
+enum { REPEAT_PLANES = 64, BOX_CELLS = 4096 /* 16 KiB of floats: half a first-level cache */ };
 
 /* Memory a view's cells take, for choosing the number of threads: what 64 bits cannot hold (inputs
  * with stride 0 get there) counts as the most they can. */
@@ -91,9 +91,9 @@ static struct pg_tiling tile_spread(const struct pg_avg_call *call) {
   const struct pg_pooling *p = &call->pool;
   const struct pg_view *const views[] = {call->grad_in, call->grad_out};
   if (is_last(views, 2, p->c)) return tile_last(p, 64 * 14, 14);
-  if (p->w.in <= 256 || p->w.kernel <= p->w.stride) return tile_flat(p, PG_BOX_CELLS);
+  if (p->w.in <= 256 || p->w.kernel <= p->w.stride) return tile_flat(p, BOX_CELLS);
   struct pg_tiling t = {.planes = 1, .d = 1, .w = 128};
-  t.h = least(p->h.in, PG_BOX_CELLS / 128);
+  t.h = least(p->h.in, BOX_CELLS / 128);
   count_items(&t, p);
   return t;
 }
@@ -199,7 +199,7 @@ static struct pg_tiling tile_scatter(const struct pg_max_call *call) {
   const struct pg_view *const views[] = {call->grad_in, call->grad_out, call->index};
   const struct pg_pooling *p = &call->pool;
   if (is_last(views, 3, p->c)) return tile_last(p, PG_BOX_CELLS, 16);
-  return tile_flat(p, PG_BOX_CELLS);
+  return tile_flat(p, p->w.in > BOX_CELLS / 4 ? PG_BOX_CELLS : BOX_CELLS);
 }
 
 /* Small planes are whole and one step.  Large ones are cut, their boxes look at near outputs only,
