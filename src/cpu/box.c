@@ -115,3 +115,8 @@ bool pg_is_flat(const struct pg_pooling *p, const struct pg_strides *out) {
   return (s[PG_W] == 1 || p->w.out == 1) && (s[PG_H] == row || p->h.out == 1) &&
          (s[PG_D] == slice || p->d.out == 1);
 }
+
+int64_t pg_outputs_per_item(const struct pg_tiling *t, const struct pg_pooling *p) {
+  const int64_t cuts = t->d_items * t->h_items * t->w_items;
+  return t->planes * p->d.out * p->h.out * p->w.out / cuts;
+}

@@ -60,6 +60,9 @@ struct pg_runs {
 };
 struct pg_runs pg_runs_of(const struct pg_pooling *pool, const struct pg_strides *in);
 
+/* How many outputs belong to an item, about: what is read now, so much further on is read next. */
+int64_t pg_outputs_per_item(const struct pg_tiling *tiling, const struct pg_pooling *pool);
+
 /* Do a plane's outputs follow each other? */
 bool pg_is_flat(const struct pg_pooling *pool, const struct pg_strides *out);
 

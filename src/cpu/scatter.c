@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/scatter.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 static int64_t plane_size(const struct pg_pooling *p) { return p->d.in * p->h.in * p->w.in; }
 
@@ -104,18 +101,4 @@ void pg_scatter_end(const struct pg_scatter_plane *t) {
 bool pg_prefers_gather(const struct pg_scatter_args *a) {
   const struct pg_pooling *p = &a->pool;
   return plane_size(p) / 16 < p->d.out * p->h.out * p->w.out;
-}
-
-/* 0: not looked up yet. */
-static _Atomic int64_t stream_from;
-
-bool pg_prefers_stream(int64_t bytes) {
-  int64_t from = atomic_load_explicit(&stream_from, memory_order_relaxed);
-  if (from == 0) {
-    const char *text = getenv("POOLGRAD_STREAM_BYTES");
-    from = text != NULL ? atoll(text) : sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (from <= 0) from = INT64_C(32) << 20;
-    atomic_store_explicit(&stream_from, from, memory_order_relaxed);
-  }
-  return bytes >= from;
 }

@@ -45,8 +45,4 @@ void pg_scatter_end(const struct pg_scatter_plane *plane);
  */
 bool pg_prefers_gather(const struct pg_scatter_args *args);
 
-/* Past the caches: for results that no cache holds anyway.  POOLGRAD_STREAM_BYTES is from where
- * on; the size of the last-level cache if unset. */
-bool pg_prefers_stream(int64_t bytes);
-
 #endif

@@ -107,9 +107,9 @@ struct pg_repeat_args {
   int64_t cells, divisor;
 };
 
-/* What a box may hold: cells of all its planes (interleaved: of one), rows, slices, and cells
- * along W. */
-enum { PG_BOX_CELLS = 8192, PG_BOX_ROWS = 512, PG_BOX_WIDTH = 4096 };
+/* What a box may hold: cells of all its planes (interleaved: of one) in SCATTER and in SPREAD,
+ * rows, slices, and cells along W. */
+enum { PG_BOX_CELLS = 8192, PG_SPREAD_CELLS = 4096, PG_BOX_ROWS = 512, PG_BOX_WIDTH = 4096 };
 
 union pg_kernel_args {
   struct pg_fill_args fill;

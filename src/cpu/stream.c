@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/stream.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* sysconf's answer is wrong by a factor of ten in some virtual machines. */
+static int64_t last_level_cache(void) {
+  int64_t bytes = 0;
+  for (int level = 3; level >= 2 && bytes == 0; level--) {
+    char path[64];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", level);
+    FILE *file = fopen(path, "r");
+    long long kib;
+    if (file == NULL) continue;
+    if (fscanf(file, "%lldK", &kib) == 1 && kib > 0) bytes = kib * 1024;
+    fclose(file);
+  }
+  return bytes != 0 ? bytes : INT64_C(32) << 20;
+}
+
+static int64_t look_up(void) {
+  const char *text = getenv("POOLGRAD_STREAM_BYTES");
+  char *end;
+  if (text != NULL && text[0] != '\0') {
+    const long long bytes = strtoll(text, &end, 10);
+    if (*end == '\0' && bytes > 0) return bytes;
+  }
+  return last_level_cache() / 2;
+}
+
+bool pg_prefers_stream(int64_t bytes) {
+  static _Atomic int64_t from; /* 0: not looked up yet */
+  int64_t least = atomic_load_explicit(&from, memory_order_relaxed);
+  if (least == 0) {
+    least = look_up();
+    atomic_store_explicit(&from, least, memory_order_relaxed);
+  }
+  return bytes >= least;
+}
