@@ -169,6 +169,46 @@ static inline vf divide(vf g, vf d, vf r) {
   return _mm256_fmadd_ps(_mm256_fnmadd_ps(guess, d, g), r, guess);
 }
 
+static inline vi load_i64_noting(const int64_t *p, vi *noted) {
+  const __m256i low = _mm256_loadu_si256((const void *)p);
+  const __m256i high = _mm256_loadu_si256((const void *)(p + 4));
+  *noted = _mm256_or_si256(*noted, _mm256_or_si256(low, high));
+  return load_i64(p);
+}
+static inline bool noted_fit_i32(vi noted) {
+  return _mm256_testz_si256(noted, _mm256_set1_epi64x(~INT64_C(0xffffffff))) != 0;
+}
+
+static inline vi least_u(vi a, vi b) { return _mm256_min_epu32(a, b); }
+static inline bool nowhere(vb a) { return _mm256_testz_si256(a, a) != 0; }
+
+static inline void save_two_f32(float *p, vf v, float *q, vf w) {
+  save_f32(p, v);
+  save_f32(q, w);
+}
+static inline void save_two_f16(uint16_t *p, vf v, uint16_t *q, vf w) {
+  keep_f16(p, pack_f16(v));
+  keep_f16(q, pack_f16(w));
+}
+/* Rounded, where nothing is NaN. */
+static inline __m256i upper_half(vf v) {
+  const __m256i bits = _mm256_castps_si256(v), upper = _mm256_srli_epi32(bits, 16);
+  const __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
+  const __m256i sum = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+  return _mm256_srli_epi32(sum, 16);
+}
+static inline void save_two_bf16(uint16_t *p, vf v, uint16_t *q, vf w) {
+  if (__builtin_expect(_mm256_movemask_ps(_mm256_cmp_ps(v, w, _CMP_UNORD_Q)) != 0, 0)) {
+    keep_bf16(p, pack_bf16(v));
+    keep_bf16(q, pack_bf16(w));
+    return;
+  }
+  const __m256i mixed = _mm256_packus_epi32(upper_half(v), upper_half(w));
+  const __m256i both = _mm256_permute4x64_epi64(mixed, 0xd8); /* 0 2 1 3 */
+  _mm_storeu_si128((void *)p, _mm256_castsi256_si128(both));
+  _mm_storeu_si128((void *)q, _mm256_extracti128_si256(both, 1));
+}
+
 static inline void stream_line(void *to, const void *from) {
   const __m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256((const __m256i *)from + 1);
   _mm256_stream_si256(to, a);

@@ -144,6 +144,48 @@ static inline vf divide(vf g, vf d, vf r) {
   return _mm512_fmadd_ps(_mm512_fnmadd_ps(guess, d, g), r, guess);
 }
 
+static inline vi load_i64_noting(const int64_t *p, vi *noted) {
+  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  const __m512i low = _mm512_loadu_si512(p), high = _mm512_loadu_si512(p + 8);
+  *noted = _mm512_ternarylogic_epi64(*noted, low, high, 0xfe); /* or */
+  return _mm512_permutex2var_epi32(low, even, high);
+}
+static inline bool noted_fit_i32(vi noted) {
+  return _mm512_test_epi64_mask(noted, _mm512_set1_epi64(~INT64_C(0xffffffff))) == 0;
+}
+
+static inline vi least_u(vi a, vi b) { return _mm512_min_epu32(a, b); }
+static inline bool nowhere(vb a) { return a == 0; }
+
+static inline void save_two_f32(float *p, vf v, float *q, vf w) {
+  save_f32(p, v);
+  save_f32(q, w);
+}
+static inline void save_two_f16(uint16_t *p, vf v, uint16_t *q, vf w) {
+  keep_f16(p, pack_f16(v));
+  keep_f16(q, pack_f16(w));
+}
+/* Rounded, in the upper halves, where nothing is NaN. */
+static inline __m512i upper_half(vf v) {
+  const __m512i bits = _mm512_castps_si512(v);
+  const __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
+  const __m512i sum = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
+  return _mm512_mask_add_epi32(sum, odd, sum, _mm512_set1_epi32(1));
+}
+static inline void save_two_bf16(uint16_t *p, vf v, uint16_t *q, vf w) {
+  if (__builtin_expect(_mm512_cmp_ps_mask(v, w, _CMP_UNORD_Q) != 0, 0)) {
+    keep_bf16(p, pack_bf16(v));
+    keep_bf16(q, pack_bf16(w));
+    return;
+  }
+  const __m512i odd =
+      _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
+                       25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+  const __m512i both = _mm512_permutex2var_epi16(upper_half(v), odd, upper_half(w));
+  _mm256_storeu_si256((void *)p, _mm512_castsi512_si256(both));
+  _mm256_storeu_si256((void *)q, _mm512_extracti64x4_epi64(both, 1));
+}
+
 /* 64 bytes past the caches; to is aligned to 64. */
 static inline void stream_line(void *to, const void *from) {
   _mm512_stream_si512(to, _mm512_loadu_si512(from));

@@ -183,6 +183,32 @@ static inline vf divide(vf g, vf d, vf r) {
   return vdivq_f32(g, d);
 }
 
+static inline vi load_i64_noting(const int64_t *p, vi *noted) {
+  const uint32x4_t a = vreinterpretq_u32_s64(vld1q_s64(p));
+  const uint32x4_t b = vreinterpretq_u32_s64(vld1q_s64(p + 2));
+  *noted = vorrq_s32(*noted, vreinterpretq_s32_u32(vuzp2q_u32(a, b)));
+  return vreinterpretq_s32_u32(vuzp1q_u32(a, b));
+}
+static inline bool noted_fit_i32(vi noted) { return vmaxvq_u32(vreinterpretq_u32_s32(noted)) == 0; }
+
+static inline vi least_u(vi a, vi b) {
+  return vreinterpretq_s32_u32(vminq_u32(vreinterpretq_u32_s32(a), vreinterpretq_u32_s32(b)));
+}
+static inline bool nowhere(vb a) { return vmaxvq_u32(a) == 0; }
+
+static inline void save_two_f32(float *p, vf v, float *q, vf w) {
+  save_f32(p, v);
+  save_f32(q, w);
+}
+static inline void save_two_f16(uint16_t *p, vf v, uint16_t *q, vf w) {
+  keep_f16(p, pack_f16(v));
+  keep_f16(q, pack_f16(w));
+}
+static inline void save_two_bf16(uint16_t *p, vf v, uint16_t *q, vf w) {
+  keep_bf16(p, pack_bf16(v));
+  keep_bf16(q, pack_bf16(w));
+}
+
 /* Plain stores: Arm's CPUs notice lines being written whole and do not fetch them. */
 static inline void stream_line(void *to, const void *from) { memcpy(to, from, 64); }
 static inline void stream_end(void) {}

@@ -194,6 +194,42 @@ static inline vf divide(vf g, vf d, vf r) {
   return g;
 }
 
+/* The low halves, noting the high ones, all of them 0 if noted_fit_i32. */
+static inline vi load_i64_noting(const int64_t *p, vi *noted) {
+  EACH_LANE noted->at[i] |= (int32_t)(uint32_t)((uint64_t)p[i] >> 32);
+  return load_i64(p);
+}
+static inline bool noted_fit_i32(vi noted) {
+  int32_t bits = 0;
+  EACH_LANE bits |= noted.at[i];
+  return bits == 0;
+}
+
+/* The lesser as unsigned; is a truth nowhere? */
+static inline vi least_u(vi a, vi b) {
+  EACH_LANE a.at[i] = (uint32_t)a.at[i] < (uint32_t)b.at[i] ? a.at[i] : b.at[i];
+  return a;
+}
+static inline bool nowhere(vb a) {
+  bool yes = true;
+  EACH_LANE yes = yes && a.at[i] == 0;
+  return yes;
+}
+
+/* Two vectors, rounded. */
+static inline void save_two_f32(float *p, vf v, float *q, vf w) {
+  save_f32(p, v);
+  save_f32(q, w);
+}
+static inline void save_two_f16(uint16_t *p, vf v, uint16_t *q, vf w) {
+  keep_f16(p, pack_f16(v));
+  keep_f16(q, pack_f16(w));
+}
+static inline void save_two_bf16(uint16_t *p, vf v, uint16_t *q, vf w) {
+  keep_bf16(p, pack_bf16(v));
+  keep_bf16(q, pack_bf16(w));
+}
+
 static inline void stream_line(void *to, const void *from) { memcpy(to, from, 64); }
 static inline void stream_end(void) {}
 

@@ -69,12 +69,37 @@ static struct pg_tiling tile_flat(const struct pg_pooling *p, int64_t cells) {
   return t;
 }
 
-/* Rows of channels-last cells. */
-static struct pg_tiling tile_last(const struct pg_pooling *p, int64_t row, int64_t rows) {
+/* The most outputs along an axis that can touch `cells` neighbours. */
+static int64_t most_touching(const struct pg_axis *axis, int64_t cells) {
+  if (axis->kernel == 0) return cells * axis->out / axis->in + 2;
+  return least(axis->out, (cells + (axis->kernel - 1) * axis->dilation - 1) / axis->stride + 1);
+}
+
+/* The most neighbours, up to `staged`, that touch no more than staged - 3 outputs. */
+static int64_t most_cells(const struct pg_axis *axis, int64_t staged) {
+  const int64_t most = staged - 3;
+  if (axis->kernel == 0) return least(staged, (most - 2) * axis->in / axis->out);
+  if (axis->out <= most) return staged;
+  return least(staged, most * axis->stride - (axis->kernel - 1) * axis->dilation);
+}
+
+/* Channels-last boxes: up to `row` elements of a row of cells, so narrow that the rows of outputs
+ * that a cell lies in, and one more, are staged together.  Vectors of channels stay whole. */
+static struct pg_tiling tile_last(const struct pg_pooling *p, int64_t row) {
+  enum { STAGED = 8192, LANES = 16, CHANNELS = 64, WIDTH = 8, ROWS = 32 };
+  const int64_t rows = most_touching(&p->d, 1) * (most_touching(&p->h, 1) + 1);
   struct pg_tiling t = {.interleaved = true, .d = 1};
-  t.planes = least(p->c, row);
-  t.w = least(p->w.in, at_least_one(row / t.planes));
-  t.h = least(p->h.in, least(rows, PG_BOX_CELLS / t.w));
+  int64_t vectors = row / p->w.in / LANES;
+  if (vectors < CHANNELS / LANES) vectors = CHANNELS / LANES;
+  do {
+    t.planes = least(p->c, even_part(blocks(p->c, LANES), vectors) * LANES);
+    t.w = most_cells(&p->w, (STAGED / rows - LANES) / t.planes);
+    t.w = at_least_one(least(least(p->w.in, row / t.planes), t.w));
+    vectors = blocks(t.planes, LANES) / 2;
+  } while (t.w < least(p->w.in, WIDTH) && vectors > 0);
+  t.w = even_part(p->w.in, t.w);
+  t.h = even_part(p->h.in, least(ROWS, BOX_CELLS / t.w));
+  t.h = least(p->h.in, t.h + t.h % 2); /* two rows are made at once */
   count_items(&t, p);
   return t;
 }
@@ -90,7 +115,7 @@ static bool is_last(const struct pg_view *const *views, int count, int64_t chann
 static struct pg_tiling tile_spread(const struct pg_avg_call *call) {
   const struct pg_pooling *p = &call->pool;
   const struct pg_view *const views[] = {call->grad_in, call->grad_out};
-  if (is_last(views, 2, p->c)) return tile_last(p, 64 * 14, 14);
+  if (is_last(views, 2, p->c)) return tile_last(p, BOX_CELLS);
   if (p->w.in <= 256 || p->w.kernel <= p->w.stride) return tile_flat(p, BOX_CELLS);
   struct pg_tiling t = {.planes = 1, .d = 1, .w = 128};
   t.h = least(p->h.in, BOX_CELLS / 128);
@@ -198,7 +223,7 @@ static void plan_clear(struct pg_plan *plan, int64_t tiles) {
 static struct pg_tiling tile_scatter(const struct pg_max_call *call) {
   const struct pg_view *const views[] = {call->grad_in, call->grad_out, call->index};
   const struct pg_pooling *p = &call->pool;
-  if (is_last(views, 3, p->c)) return tile_last(p, PG_BOX_CELLS, 16);
+  if (is_last(views, 3, p->c)) return tile_last(p, BOX_CELLS / 2);
   return tile_flat(p, p->w.in > BOX_CELLS / 4 ? PG_BOX_CELLS : BOX_CELLS);
 }
 

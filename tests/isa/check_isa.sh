@@ -14,3 +14,8 @@ if grep -q "POOLGRAD_ISA is" <<< "$("$@" "$problems" 'adaptive_max_pool2d f32 i3
 fi
 "$@" "$problems"
 POOLGRAD_TEST_SECONDS=2 "$@" "$random"
+
+# The same with results past the caches, which small ones never are by themselves.
+export POOLGRAD_STREAM_BYTES=1
+"$@" "$problems"
+POOLGRAD_TEST_SECONDS=1 "$@" "$random"
