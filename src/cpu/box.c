@@ -44,25 +44,29 @@ static bool make_steady(struct pg_map *m, const struct pg_axis *axis, int64_t re
   return true;
 }
 
+/* The window of output o + 1, given that of o. */
+static struct pg_range next_window(const struct pg_axis *axis, int64_t o, struct pg_range w) {
+  if (axis->kernel == 0) return pg_window(axis, o + 1);
+  return (struct pg_range){w.begin + axis->stride, w.end + axis->stride};
+}
+
 /* Windows begin and end in the order of their outputs, so both ends only move on. */
 static bool make_by_sweep(struct pg_map *m, const struct pg_axis *axis) {
+  const int64_t length = pg_length(m->cells), last = m->outputs.end;
   struct pg_range live = {m->outputs.begin, m->outputs.begin};
-  const int64_t length = pg_length(m->cells);
+  struct pg_range oldest = pg_window(axis, live.begin), newest = oldest; /* the next one to come */
   m->steady = false;
   m->terms = 0;
-  int64_t end = live.begin < m->outputs.end ? pg_window(axis, live.begin).end : 0;
-  int64_t begin = live.end < m->outputs.end ? pg_window(axis, live.end).begin : 0;
+  if (pg_length(m->outputs) > INT32_MAX - m->front) return false;
   for (int64_t i = 0; i < length; i++) {
     const int64_t cell = m->cells.begin + i;
-    while (live.end < m->outputs.end && begin <= cell)
-      if (++live.end < m->outputs.end) begin = pg_window(axis, live.end).begin;
-    while (live.begin < live.end && end <= cell)
-      if (++live.begin < m->outputs.end) end = pg_window(axis, live.begin).end;
-    const int64_t first = live.begin - m->outputs.begin + m->front, count = pg_length(live);
-    if (first > INT32_MAX || count > INT32_MAX) return false;
-    m->first[i] = (int32_t)first;
-    m->count[i] = (int32_t)count;
-    if (count > m->terms) m->terms = count;
+    for (; live.end < last && newest.begin <= cell; live.end++)
+      newest = next_window(axis, live.end, newest);
+    for (; live.begin < live.end && oldest.end <= cell; live.begin++)
+      oldest = next_window(axis, live.begin, oldest);
+    m->first[i] = (int32_t)(live.begin - m->outputs.begin + m->front);
+    m->count[i] = (int32_t)pg_length(live);
+    if (m->count[i] > m->terms) m->terms = m->count[i];
   }
   for (int64_t i = length; i < length + PG_MAP_SLACK; i++) {
     m->first[i] = m->first[length - 1];
@@ -119,4 +123,9 @@ bool pg_is_flat(const struct pg_pooling *p, const struct pg_strides *out) {
 int64_t pg_outputs_per_item(const struct pg_tiling *t, const struct pg_pooling *p) {
   const int64_t cuts = t->d_items * t->h_items * t->w_items;
   return t->planes * p->d.out * p->h.out * p->w.out / cuts;
+}
+
+bool pg_planes_follow(const struct pg_pooling *p, const struct pg_strides *out) {
+  const int64_t plane = p->d.out * p->h.out * p->w.out, *s = out->of;
+  return (s[PG_C] == plane || p->c == 1) && (s[PG_N] == plane * p->c || p->n == 1);
 }

@@ -66,4 +66,7 @@ int64_t pg_outputs_per_item(const struct pg_tiling *tiling, const struct pg_pool
 /* Do a plane's outputs follow each other? */
 bool pg_is_flat(const struct pg_pooling *pool, const struct pg_strides *out);
 
+/* And one plane's the other's? */
+bool pg_planes_follow(const struct pg_pooling *pool, const struct pg_strides *out);
+
 #endif

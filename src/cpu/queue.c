@@ -30,7 +30,7 @@
 enum {
   RING_START = 16,
   RING_KEEP = 1024,      /* a larger ring is given back when the queue runs empty */
-  SMALL_BYTES = 2097152, /* a step below this can wait for the dozing executor's next look */
+  SMALL_BYTES = 8388608, /* a step below this can wait for the dozing executor's next look */
   DOZE_POLL_NS = 100000,
   DOZE_NS = 2000000,
   SPIN_NS = 30000 /* what a sleep and its wake-up cost */
