@@ -97,8 +97,10 @@ void pg_scatter_end(const struct pg_scatter_plane *t) {
   if (t->bad.count > 0 && t->args->report != NULL) pg_index_report_merge(t->args->report, &t->bad);
 }
 
-/* Measured: with fewer outputs than a 16th of the cells the scatter's few additions are cheaper. */
+/* Measured: with fewer outputs than a 16th of the cells the scatter's few additions are cheaper,
+ * and with fewer than 64 what a gather takes to begin is not worth it. */
 bool pg_prefers_gather(const struct pg_scatter_args *a) {
   const struct pg_pooling *p = &a->pool;
-  return plane_size(p) / 16 < p->d.out * p->h.out * p->w.out;
+  const int64_t outputs = p->d.out * p->h.out * p->w.out;
+  return outputs >= 64 && plane_size(p) / 16 < outputs;
 }

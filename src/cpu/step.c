@@ -12,12 +12,23 @@
 
 enum {
   BYTES_PER_THREAD = 262144, /* below this a second thread costs more than it brings */
+  BYTES_TO_WAKE = 2097152,   /* and below this, where it has to be woken */
+  SOON_NS = 200000,
   COPY_BLOCK = 262144
 };
 
+/* Waking a worker takes longer than a small step, unless more of them follow. */
+static bool is_worth_waking(int64_t bytes) {
+  static _Atomic int64_t last; /* small step */
+  if (bytes >= 2 * BYTES_TO_WAKE) return true;
+  const int64_t now = pg_now_ns();
+  return now - atomic_exchange_explicit(&last, now, memory_order_relaxed) < SOON_NS;
+}
+
 static int threads_for(int64_t bytes) {
   const int64_t threads = bytes / BYTES_PER_THREAD;
-  return threads > INT32_MAX ? INT32_MAX : threads < 1 ? 1 : (int)threads;
+  if (threads <= 1 || !(pg_workers_are_awake() || is_worth_waking(bytes))) return 1;
+  return threads > INT32_MAX ? INT32_MAX : (int)threads;
 }
 
 /* One item is a row, or a block of the only row. */

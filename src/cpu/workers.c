@@ -13,7 +13,7 @@
 #include "cpu/float_env.h"
 #include "poolgrad.h"
 
-enum { THREADS_MAX = 1024, CHUNKS_PER_THREAD = 4, SPIN_NS = 30000 };
+enum { THREADS_MAX = 1024, CHUNKS_PER_THREAD = 4, SPIN_NS = 100000 };
 
 /* Lives on its caller's stack. */
 struct job {
@@ -22,19 +22,20 @@ struct job {
   int64_t items, chunks;
   _Atomic int64_t next; /* first chunk nobody has taken */
   int room;             /* workers that may still join */
-  int inside;           /* workers that have joined and not left */
+  atomic_int inside;    /* workers that have joined and not left; changed with the lock held */
   struct job *link;
 };
 
-/* The lock guards every field that is not atomic.  Never taken together with a queue's. */
+/* The lock guards every field; atomic ones may be read without it.  Never taken together with a
+ * queue's. */
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t wake; /* workers sleep here; woken by a new job and by stop */
   pthread_cond_t left; /* callers wait here for workers to leave their job; woken by those */
   struct job *jobs;
   pthread_t ids[THREADS_MAX];
-  int running; /* worker threads that exist */
-  int sleeping;
+  atomic_int running; /* worker threads that exist */
+  atomic_int sleeping;
   bool stop;
   atomic_int count;   /* threads a job may have; 0: not decided yet */
   atomic_uint posted; /* rises with each job; spinning workers watch it */
@@ -65,11 +66,11 @@ static struct job *open_job(void) {
 
 static void help(struct job *job) {
   job->room--;
-  job->inside++;
+  atomic_fetch_add(&job->inside, 1);
   pthread_mutex_unlock(&workers.lock);
   work(job);
   pthread_mutex_lock(&workers.lock);
-  if (--job->inside == 0) pthread_cond_broadcast(&workers.left);
+  if (atomic_fetch_sub(&job->inside, 1) == 1) pthread_cond_broadcast(&workers.left);
 }
 
 /* True when a job was posted while spinning.  Called and left with the lock held. */
@@ -137,13 +138,29 @@ static void post(struct job *job) {
   pthread_mutex_unlock(&workers.lock);
 }
 
+/* Workers are in their last chunk now: sleeping would cost more than waiting for them. */
+static void spin_until_left(const struct job *job) {
+  const int64_t end = pg_now_ns() + SPIN_NS;
+  while (atomic_load(&job->inside) > 0 && pg_now_ns() < end)
+    for (int i = 0; i < 64 && atomic_load(&job->inside) > 0; i++) pg_relax();
+}
+
 static void withdraw(struct job *job) {
   pthread_mutex_lock(&workers.lock);
   struct job **link = &workers.jobs;
   while (*link != job) link = &(*link)->link;
   *link = job->link;
-  while (job->inside > 0) pthread_cond_wait(&workers.left, &workers.lock);
+  if (atomic_load(&job->inside) > 0) {
+    pthread_mutex_unlock(&workers.lock);
+    spin_until_left(job);
+    pthread_mutex_lock(&workers.lock);
+  }
+  while (atomic_load(&job->inside) > 0) pthread_cond_wait(&workers.left, &workers.lock);
   pthread_mutex_unlock(&workers.lock);
+}
+
+bool pg_workers_are_awake(void) {
+  return atomic_load(&workers.sleeping) < atomic_load(&workers.running);
 }
 
 void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threads) {

@@ -6,6 +6,8 @@
 #ifndef PG_WORKERS_H_
 #define PG_WORKERS_H_
 
+#include <stdbool.h>
+
 #include "acl/acl_base.h"
 #include "kernels/kernels.h"
 
@@ -14,6 +16,9 @@ aclError pg_workers_configure(const char *api);
 
 /* Threads a job may have, the caller included. */
 int pg_workers_count(void);
+
+/* Is one of them looking out for work?  Waking one that sleeps can take longer than a small job. */
+bool pg_workers_are_awake(void);
 
 /* Runs fn over [0, items) on at most `threads` threads and returns when all of it is done.
  * Several callers at once share the workers. */
