@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A large cache is shared by many cores, and their results do not stay in it either: measured, 16
+ * threads with 300 MiB in common gain as much by streaming as two with 32 MiB. */
+#define MOST (INT64_C(16) << 20)
+
 /* sysconf's answer is wrong by a factor of ten in some virtual machines. */
 static int64_t last_level_cache(void) {
   int64_t bytes = 0;
@@ -27,7 +31,8 @@ static int64_t look_up(void) {
     const long long bytes = strtoll(text, &end, 10);
     if (*end == '\0' && bytes > 0) return bytes;
   }
-  return last_level_cache() / 2;
+  const int64_t half = last_level_cache() / 2;
+  return half < MOST ? half : MOST;
 }
 
 bool pg_prefers_stream(int64_t bytes) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# check_isa.sh <isa> <folder of the test programs> [emulator]: every problem and a run of random ones on that kernel
-# set. The programs compare bits with the stated order of sums, so sets that pass agree with each other.
+# check_isa.sh <isa> <folder of the test programs> [emulator]: every problem, every tail and a run of random ones on
+# that kernel set. The programs compare bits with the stated order of sums, so sets that pass agree with each other.
 set -euo pipefail
 export POOLGRAD_ISA=$1
-problems=$2/test_ops_problems random=$2/test_ops_random
+problems=$2/test_ops_problems random=$2/test_ops_random tails=$2/test_ops_tails
 shift 2
 
 # Not a pipe: without its set the program fails, and so would the pipe.
@@ -13,9 +13,11 @@ if grep -q "POOLGRAD_ISA is" <<< "$("$@" "$problems" 'adaptive_max_pool2d f32 i3
   exit 77
 fi
 "$@" "$problems"
+"$@" "$tails"
 POOLGRAD_TEST_SECONDS=2 "$@" "$random"
 
 # The same with results past the caches, which small ones never are by themselves.
 export POOLGRAD_STREAM_BYTES=1
 "$@" "$problems"
+"$@" "$tails"
 POOLGRAD_TEST_SECONDS=1 "$@" "$random"
