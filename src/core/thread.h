@@ -7,13 +7,23 @@
 #include <signal.h>
 #include <stdbool.h>
 
+/* Kernels need 512 KiB; the default may be less (ulimit -s), and the program's functions run here
+ * too. */
+enum { PG_STACK_LEAST = 2 << 20 };
+
 /* Starts a thread that takes no signals: the program's handlers stay on the program's threads. */
 static inline bool pg_thread_create(pthread_t *thread, void *(*body)(void *), void *argument) {
+  pthread_attr_t attributes;
+  size_t stack = 0;
   sigset_t all, before;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  (void)pthread_attr_getstacksize(&attributes, &stack);
+  if (stack < PG_STACK_LEAST) (void)pthread_attr_setstacksize(&attributes, PG_STACK_LEAST);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const bool created = pthread_create(thread, NULL, body, argument) == 0;
+  const bool created = pthread_create(thread, &attributes, body, argument) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
+  (void)pthread_attr_destroy(&attributes);
   return created;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/box.h"
 
+#include "core/checked.h"
+
 static struct pg_range cut(int64_t item, int64_t size, int64_t end) {
   const int64_t begin = item * size;
   return (struct pg_range){begin, end - begin < size ? end : begin + size};
@@ -114,18 +116,29 @@ struct pg_runs pg_runs_of(const struct pg_pooling *p, const struct pg_strides *i
   return runs;
 }
 
+/* What 64 bits cannot hold counts as the most they can: strides of 0 get there. */
+static int64_t product(int64_t a, int64_t b) {
+  int64_t ab;
+  return pg_mul(a, b, &ab) ? ab : INT64_MAX;
+}
+
+int64_t pg_plane_outputs(const struct pg_pooling *p) {
+  return product(product(p->d.out, p->h.out), p->w.out);
+}
+
 bool pg_is_flat(const struct pg_pooling *p, const struct pg_strides *out) {
-  const int64_t row = p->w.out, slice = row * p->h.out, *s = out->of;
+  const int64_t row = p->w.out, slice = product(row, p->h.out), *s = out->of;
   return (s[PG_W] == 1 || p->w.out == 1) && (s[PG_H] == row || p->h.out == 1) &&
          (s[PG_D] == slice || p->d.out == 1);
 }
 
 int64_t pg_outputs_per_item(const struct pg_tiling *t, const struct pg_pooling *p) {
   const int64_t cuts = t->d_items * t->h_items * t->w_items;
-  return t->planes * p->d.out * p->h.out * p->w.out / cuts;
+  const int64_t outputs = product(pg_plane_outputs(p), t->planes) / cuts;
+  return outputs < 1 << 20 ? outputs : 0; /* too far to be fetched ahead */
 }
 
 bool pg_planes_follow(const struct pg_pooling *p, const struct pg_strides *out) {
-  const int64_t plane = p->d.out * p->h.out * p->w.out, *s = out->of;
-  return (s[PG_C] == plane || p->c == 1) && (s[PG_N] == plane * p->c || p->n == 1);
+  const int64_t plane = pg_plane_outputs(p), *s = out->of;
+  return (s[PG_C] == plane || p->c == 1) && (s[PG_N] == product(plane, p->c) || p->n == 1);
 }

@@ -60,6 +60,9 @@ struct pg_runs {
 };
 struct pg_runs pg_runs_of(const struct pg_pooling *pool, const struct pg_strides *in);
 
+/* Outputs of a plane, or INT64_MAX. */
+int64_t pg_plane_outputs(const struct pg_pooling *pool);
+
 /* How many outputs belong to an item, about: what is read now, so much further on is read next. */
 int64_t pg_outputs_per_item(const struct pg_tiling *tiling, const struct pg_pooling *pool);
 

@@ -101,6 +101,6 @@ void pg_scatter_end(const struct pg_scatter_plane *t) {
  * and with fewer than 64 what a gather takes to begin is not worth it. */
 bool pg_prefers_gather(const struct pg_scatter_args *a) {
   const struct pg_pooling *p = &a->pool;
-  const int64_t outputs = p->d.out * p->h.out * p->w.out;
+  const int64_t outputs = pg_plane_outputs(p);
   return outputs >= 64 && plane_size(p) / 16 < outputs;
 }
