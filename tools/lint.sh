@@ -21,7 +21,8 @@ sed -nE 's|^ *"file": "(.*/src/.*\.c)".*|\1|p' "$compile_commands/compile_comman
 echo "cppcheck"
 # The defines are what -mavx2 -mf16c would say, which it does not read.
 # Suppressed: where its parser gives up on C11, and what the compilers check better (integers as pointers).
-cppcheck --quiet -j "$jobs" -D__AVX2__ -D__F16C__ --enable=warning,performance,portability --inline-suppr \
+cppcheck --quiet -j "$jobs" -D__AVX2__ -D__F16C__ -D__FMA__ -D__AVX512F__ -D__AVX512BW__ -D__AVX512DQ__ \
+  -D__AVX512VL__ --enable=warning,performance,portability --inline-suppr \
   --error-exitcode=1 \
   --suppress=internalAstError --suppress=CastIntegerToAddressAtReturn \
   --project="$compile_commands/compile_commands.json" --file-filter='src/*'

@@ -92,12 +92,12 @@ bool pg_map_make(struct pg_map *m, const struct pg_axis *axis, struct pg_range c
 
 void pg_maps_begin(struct pg_maps *maps) {
   const struct pg_range nothing = {-1, -1};
-  enum { ROWS = PG_BOX_ROWS + PG_MAP_SLACK, WIDTH = PG_BOX_WIDTH + PG_MAP_SLACK };
+  const int64_t rows = PG_BOX_ROWS + PG_MAP_SLACK, width = PG_BOX_WIDTH + PG_MAP_SLACK;
   int32_t *room = maps->room;
-  maps->d = (struct pg_map){.cells = nothing, .first = room, .count = room + ROWS};
-  maps->h = (struct pg_map){.cells = nothing, .first = room + 2 * ROWS, .count = room + 3 * ROWS};
-  room += 4 * ROWS;
-  maps->w = (struct pg_map){.cells = nothing, .first = room, .count = room + WIDTH};
+  maps->d = (struct pg_map){.cells = nothing, .first = room, .count = room + rows};
+  maps->h = (struct pg_map){.cells = nothing, .first = room + 2 * rows, .count = room + 3 * rows};
+  room += 4 * rows;
+  maps->w = (struct pg_map){.cells = nothing, .first = room, .count = room + width};
 }
 
 bool pg_maps_of(struct pg_maps *maps, const struct pg_pooling *p, const struct pg_box *box,

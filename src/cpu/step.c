@@ -12,7 +12,7 @@
 
 enum {
   BYTES_PER_THREAD = 262144, /* below this a second thread costs more than it brings */
-  BYTES_TO_WAKE = 2097152,   /* and below this, where it has to be woken */
+  BYTES_TO_WAKE = 4194304,   /* and below this, where it has to be woken */
   SOON_NS = 200000,
   COPY_BLOCK = 262144
 };
@@ -20,7 +20,7 @@ enum {
 /* Waking a worker takes longer than a small step, unless more of them follow. */
 static bool is_worth_waking(int64_t bytes) {
   static _Atomic int64_t last; /* small step */
-  if (bytes >= 2 * BYTES_TO_WAKE) return true;
+  if (bytes >= BYTES_TO_WAKE) return true;
   const int64_t now = pg_now_ns();
   return now - atomic_exchange_explicit(&last, now, memory_order_relaxed) < SOON_NS;
 }
