@@ -77,7 +77,7 @@ pg_kernel_fn *pg_kernel_find(enum pg_kernel id, aclDataType dtype) {
   return row->set->fn[id][element];
 }
 
-/* Guards all reports: bad indices are rare, and a tile comes here once. */
+/* Guards all reports: bad indices are rare, and a plane comes here once. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void pg_index_report_merge(struct pg_index_report *report, const struct pg_index_report *found) {

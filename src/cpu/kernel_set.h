@@ -23,7 +23,7 @@ aclError pg_kernels_configure(const char *api);
 /* The best kernel this CPU can run; never NULL for what an operator's check lets through. */
 pg_kernel_fn *pg_kernel_find(enum pg_kernel id, aclDataType dtype);
 
-/* Adds what one tile found to a report; the earliest position stays. */
+/* Adds what one plane found to a report; the earliest position stays. */
 void pg_index_report_merge(struct pg_index_report *report, const struct pg_index_report *found);
 
 #endif

@@ -207,13 +207,13 @@ static void bind_scatter(struct pg_plan *plan, const struct pg_max_call *call,
   if (stray) pg_plan_bind(plan, offsetof(struct pg_scatter_args, stray), PG_WORKSPACE, 0);
 }
 
-/* The tiles' stray flags, all of the workspace, start as 0. */
-static void plan_clear(struct pg_plan *plan, int64_t tiles) {
-  const struct pg_fill_args args = {.stride = tiles, .width = tiles, .element = sizeof(int32_t)};
+/* The items' stray flags, all of the workspace, start as 0. */
+static void plan_clear(struct pg_plan *plan, int64_t items) {
+  const struct pg_fill_args args = {.stride = items, .width = items, .element = sizeof(int32_t)};
   const struct pg_plan_kernel kernel = {.id = PG_KERNEL_FILL,
                                         .dtype = ACL_DT_UNDEFINED,
                                         .items = 1,
-                                        .bytes = tiles * (int64_t)sizeof(int32_t),
+                                        .bytes = items * (int64_t)sizeof(int32_t),
                                         .args = &args,
                                         .args_bytes = sizeof args};
   pg_plan_add(plan, &kernel);
