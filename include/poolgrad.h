@@ -19,8 +19,9 @@
  *                     "scalar". One that is unknown or that the CPU cannot run makes aclInit fail
  *                     with 100000. Unset: the best there is. Results do not depend on it.
  *   POOLGRAD_STREAM_BYTES  Results of at least so many bytes are written past the CPU's caches.
- *                     Unset or not a positive number: half of the last-level cache, 16 MiB at
- *                     most. Results do not depend on it.
+ *                     Anything but a number from 1 on makes aclInit fail with 100000. Unset or
+ *                     empty: half of the last-level cache, 16 MiB at most. Results do not depend
+ *                     on it.
  *   POOLGRAD_SOC      A product name (Ascend910B..., Ascend910_93, Ascend950, Ascend910_95): the
  *                     limits of that product hold as well, so that a program learns here what its
  *                     target would refuse. An unknown name makes aclInit fail with 100000. Unset:

@@ -15,6 +15,7 @@ static void forget_environment(void) {
   unsetenv("POOLGRAD_THREADS");
   unsetenv("POOLGRAD_SOC");
   unsetenv("POOLGRAD_ISA");
+  unsetenv("POOLGRAD_STREAM_BYTES");
   unsetenv("ASCEND_RT_VISIBLE_DEVICES");
 }
 
@@ -332,6 +333,17 @@ static void an_instruction_set_can_be_forced_and_asked_for(void **state) {
   assert_string_equal(poolgrad_isa(), "scalar");
 }
 
+static void the_size_to_stream_from_is_a_number(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"0", "-1", "16M", "much"};
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    setenv("POOLGRAD_STREAM_BYTES", wrong[i], 1);
+    FAILS(aclInit(NULL), 100000, "aclInit", "POOLGRAD_STREAM_BYTES", wrong[i], "from 1 on");
+  }
+  setenv("POOLGRAD_STREAM_BYTES", "1048576", 1);
+  OK_OR_SAY(aclInit(NULL));
+}
+
 static void the_last_error_is_the_runtimes_alone(void **state) {
   (void)state;
   const aclrtLastErrLevel thread = ACL_RT_THREAD_LEVEL;
@@ -366,6 +378,7 @@ int main(void) {
       APART(a_wrong_thread_count_is_refused),
       APART(the_thread_count_is_the_devices_cores),
       APART(an_instruction_set_can_be_forced_and_asked_for),
+      APART(the_size_to_stream_from_is_a_number),
       APART(the_last_error_is_the_runtimes_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

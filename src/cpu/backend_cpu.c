@@ -9,6 +9,7 @@
 #include "cpu/kernel_set.h"
 #include "cpu/queue.h"
 #include "cpu/step.h"
+#include "cpu/stream.h"
 #include "cpu/workers.h"
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
@@ -28,6 +29,7 @@ static int core_count(int device) {
 
 static aclError configure(const char *api) {
   PG_TRY(pg_kernels_configure(api));
+  PG_TRY(pg_stream_configure(api));
   return pg_workers_configure(api);
 }
 

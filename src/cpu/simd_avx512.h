@@ -157,14 +157,6 @@ static inline bool noted_fit_i32(vi noted) {
 static inline vi least_u(vi a, vi b) { return _mm512_min_epu32(a, b); }
 static inline bool nowhere(vb a) { return a == 0; }
 
-static inline void save_two_f32(float *p, vf v, float *q, vf w) {
-  save_f32(p, v);
-  save_f32(q, w);
-}
-static inline void save_two_f16(uint16_t *p, vf v, uint16_t *q, vf w) {
-  keep_f16(p, pack_f16(v));
-  keep_f16(q, pack_f16(w));
-}
 /* Rounded, in the upper halves, where nothing is NaN. */
 static inline __m512i upper_half(vf v) {
   const __m512i bits = _mm512_castps_si512(v);

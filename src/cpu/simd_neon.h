@@ -196,14 +196,6 @@ static inline vi least_u(vi a, vi b) {
 }
 static inline bool nowhere(vb a) { return vmaxvq_u32(a) == 0; }
 
-static inline void save_two_f32(float *p, vf v, float *q, vf w) {
-  save_f32(p, v);
-  save_f32(q, w);
-}
-static inline void save_two_f16(uint16_t *p, vf v, uint16_t *q, vf w) {
-  keep_f16(p, pack_f16(v));
-  keep_f16(q, pack_f16(w));
-}
 static inline void save_two_bf16(uint16_t *p, vf v, uint16_t *q, vf w) {
   keep_bf16(p, pack_bf16(v));
   keep_bf16(q, pack_bf16(w));

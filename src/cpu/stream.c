@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/status.h"
+
 /* A large cache is shared by many cores, and their results do not stay in it either: measured, 16
  * threads with 300 MiB in common gain as much by streaming as two with 32 MiB. */
 #define MOST (INT64_C(16) << 20)
@@ -24,23 +26,27 @@ static int64_t last_level_cache(void) {
   return bytes != 0 ? bytes : INT64_C(32) << 20;
 }
 
-static int64_t look_up(void) {
+static _Atomic int64_t from; /* 0: not decided yet */
+
+aclError pg_stream_configure(const char *api) {
   const char *text = getenv("POOLGRAD_STREAM_BYTES");
-  char *end;
-  if (text != NULL && text[0] != '\0') {
-    const long long bytes = strtoll(text, &end, 10);
-    if (*end == '\0' && bytes > 0) return bytes;
-  }
   const int64_t half = last_level_cache() / 2;
-  return half < MOST ? half : MOST;
+  int64_t bytes = half < MOST ? half : MOST;
+  if (text != NULL && text[0] != '\0') {
+    char *end;
+    bytes = strtoll(text, &end, 10);
+    if (*end != '\0' || bytes < 1)
+      return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                     "POOLGRAD_STREAM_BYTES is '%s', allowed is a number of bytes from 1 on", text);
+  }
+  atomic_store(&from, bytes);
+  return ACL_SUCCESS;
 }
 
+/* Without aclInit a wrong POOLGRAD_STREAM_BYTES leaves its sentence and the most. */
 bool pg_prefers_stream(int64_t bytes) {
-  static _Atomic int64_t from; /* 0: not looked up yet */
   int64_t least = atomic_load_explicit(&from, memory_order_relaxed);
-  if (least == 0) {
-    least = look_up();
-    atomic_store_explicit(&from, least, memory_order_relaxed);
-  }
+  if (least == 0)
+    least = pg_stream_configure("POOLGRAD_STREAM_BYTES") == ACL_SUCCESS ? atomic_load(&from) : MOST;
   return bytes >= least;
 }

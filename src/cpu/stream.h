@@ -6,8 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For a gradInput of so many bytes.  POOLGRAD_STREAM_BYTES says from where on; half of the
- * last-level cache if it is not set, 16 MiB if that is not known. */
+#include "acl/acl_base.h"
+
+/* Reads POOLGRAD_STREAM_BYTES, from where on that is; a sentence for what is not a positive number.
+ * If it is not set: half of the last-level cache, 16 MiB at most. */
+aclError pg_stream_configure(const char *api);
+
+/* For a gradInput of so many bytes. */
 bool pg_prefers_stream(int64_t bytes);
 
 #endif
