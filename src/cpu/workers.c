@@ -13,17 +13,24 @@
 #include "cpu/float_env.h"
 #include "poolgrad.h"
 
-enum { THREADS_MAX = 1024, CHUNKS_PER_THREAD = 4, SPIN_NS = 100000 };
+enum { THREADS_MAX = 1024, SHARES_MAX = 64, CHUNKS_PER_SHARE = 4, SPIN_NS = 100000 };
 
-/* Lives on its caller's stack. */
+/* A run of items, taken in CHUNKS_PER_SHARE parts. */
+struct share {
+  _Alignas(64) atomic_int next; /* first part nobody has taken */
+};
+
+/* Lives on its caller's stack.  Every thread begins with the share that it also had in the last
+ * job over as many items, whose memory its caches may still hold, then helps with the others. */
 struct job {
   pg_kernel_fn *fn;
   const void *args;
-  int64_t items, chunks;
-  _Atomic int64_t next; /* first chunk nobody has taken */
-  int room;             /* workers that may still join */
-  atomic_int inside;    /* workers that have joined and not left; changed with the lock held */
+  int64_t items;
+  int shares;
+  int room;          /* workers that may still join */
+  atomic_int inside; /* workers that have joined and not left; changed with the lock held */
   struct job *link;
+  struct share share[SHARES_MAX];
 };
 
 /* The lock guards every field; atomic ones may be read without it.  Never taken together with a
@@ -46,29 +53,44 @@ static struct {
 /* Guards the changing of the set itself: start, stop, resize. */
 static pthread_mutex_t resize = PTHREAD_MUTEX_INITIALIZER;
 
-static void work(struct job *job) {
-  for (;;) {
-    const int64_t chunk = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-    if (chunk >= job->chunks) return;
-    /* split evenly without a product that could overflow */
-    const int64_t base = job->items / job->chunks, rest = job->items % job->chunks;
-    const int64_t begin = base * chunk + (chunk < rest ? chunk : rest);
-    job->fn(job->args, begin, begin + base + (chunk < rest));
+static void run_chunk(const struct job *job, int64_t chunk) {
+  /* split evenly without a product that could overflow */
+  const int64_t chunks = (int64_t)job->shares * CHUNKS_PER_SHARE;
+  const int64_t base = job->items / chunks, rest = job->items % chunks;
+  const int64_t begin = base * chunk + (chunk < rest ? chunk : rest);
+  const int64_t end = begin + base + (chunk < rest);
+  if (begin < end) job->fn(job->args, begin, end);
+}
+
+static void work(struct job *job, int thread) {
+  for (int i = 0; i < job->shares; i++) {
+    const int share = (thread + i) % job->shares;
+    for (;;) {
+      const int part = atomic_fetch_add_explicit(&job->share[share].next, 1, memory_order_relaxed);
+      if (part >= CHUNKS_PER_SHARE) break;
+      run_chunk(job, (int64_t)share * CHUNKS_PER_SHARE + part);
+    }
   }
+}
+
+static bool has_untaken(struct job *job) {
+  for (int i = 0; i < job->shares; i++)
+    if (atomic_load_explicit(&job->share[i].next, memory_order_relaxed) < CHUNKS_PER_SHARE)
+      return true;
+  return false;
 }
 
 static struct job *open_job(void) {
   for (struct job *job = workers.jobs; job != NULL; job = job->link)
-    if (job->room > 0 && atomic_load_explicit(&job->next, memory_order_relaxed) < job->chunks)
-      return job;
+    if (job->room > 0 && has_untaken(job)) return job;
   return NULL;
 }
 
-static void help(struct job *job) {
+static void help(struct job *job, int thread) {
   job->room--;
   atomic_fetch_add(&job->inside, 1);
   pthread_mutex_unlock(&workers.lock);
-  work(job);
+  work(job, thread);
   pthread_mutex_lock(&workers.lock);
   if (atomic_fetch_sub(&job->inside, 1) == 1) pthread_cond_broadcast(&workers.left);
 }
@@ -88,13 +110,13 @@ static bool spin(void) {
   return atomic_load(&workers.posted) != seen;
 }
 
-static void *worker(void *unused) {
+static void *worker(void *number) {
   (void)pg_float_env_enter(); /* for the life of the thread */
   pthread_mutex_lock(&workers.lock);
   while (!workers.stop) {
     struct job *job = open_job();
     if (job != NULL) {
-      help(job);
+      help(job, (int)(intptr_t)number);
     } else if (!spin() && !workers.stop) {
       workers.sleeping++;
       pthread_cond_wait(&workers.wake, &workers.lock);
@@ -102,14 +124,15 @@ static void *worker(void *unused) {
     }
   }
   pthread_mutex_unlock(&workers.lock);
-  return unused;
+  return NULL;
 }
 
 /* Starts what is missing.  Fewer threads than wanted is slower, not wrong. */
 static void start_workers(int wanted) {
   pthread_mutex_lock(&resize);
   pthread_mutex_lock(&workers.lock);
-  while (workers.running < wanted && pg_thread_create(&workers.ids[workers.running], worker, NULL))
+  while (workers.running < wanted && pg_thread_create(&workers.ids[workers.running], worker,
+                                                      (void *)(intptr_t)(workers.running + 1)))
     workers.running++;
   pthread_mutex_unlock(&workers.lock);
   pthread_mutex_unlock(&resize);
@@ -171,15 +194,20 @@ void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threa
     if (items > 0) fn(args, 0, items);
     return;
   }
-  struct job job = {.fn = fn, .args = args, .items = items, .room = threads - 1};
-  const int64_t chunks = (int64_t)threads * CHUNKS_PER_THREAD;
-  job.chunks = chunks < items ? chunks : items;
+  struct job job; /* not cleared as a whole: most shares are never used */
+  job.fn = fn;
+  job.args = args;
+  job.items = items;
+  job.room = threads - 1;
+  job.shares = threads < SHARES_MAX ? threads : SHARES_MAX;
+  atomic_init(&job.inside, 0);
+  for (int i = 0; i < job.shares; i++) atomic_init(&job.share[i].next, 0);
   pthread_mutex_lock(&workers.lock);
   const bool short_handed = workers.running < count - 1;
   pthread_mutex_unlock(&workers.lock);
   if (short_handed) start_workers(count - 1);
   post(&job);
-  work(&job);
+  work(&job, 0);
   withdraw(&job);
 }
 
