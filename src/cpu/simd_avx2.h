@@ -201,6 +201,26 @@ static inline void save_two_bf16(uint16_t *p, vf v, uint16_t *q, vf w) {
   _mm_storeu_si128((void *)q, _mm256_extracti128_si256(both, 1));
 }
 
+static inline void keep_pairs_f32(float *p, vf even, vf odd) {
+  const __m256 a = _mm256_unpacklo_ps(even, odd), b = _mm256_unpackhi_ps(even, odd);
+  _mm256_storeu_ps(p, _mm256_permute2f128_ps(a, b, 0x20));
+  _mm256_storeu_ps(p + LANES, _mm256_permute2f128_ps(a, b, 0x31));
+}
+static inline void keep_pairs_of_halves(uint16_t *p, __m128i even, __m128i odd) {
+  _mm_storeu_si128((void *)p, _mm_unpacklo_epi16(even, odd));
+  _mm_storeu_si128((void *)(p + LANES), _mm_unpackhi_epi16(even, odd));
+}
+static inline void keep_pairs_f16(uint16_t *p, vf even, vf odd) {
+  keep_pairs_of_halves(p, pack_f16(even), pack_f16(odd));
+}
+static inline void keep_exact_pairs_bf16(uint16_t *p, vf even, vf odd) {
+  const __m256i lower = _mm256_srli_epi32(_mm256_castps_si256(even), 16);
+  _mm256_storeu_si256((void *)p, _mm256_blend_epi16(lower, _mm256_castps_si256(odd), 0xaa));
+}
+static inline void keep_pairs_bf16(uint16_t *p, vf even, vf odd) {
+  keep_pairs_of_halves(p, pack_bf16(even), pack_bf16(odd));
+}
+
 static inline void stream_line(void *to, const void *from) {
   const __m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256((const __m256i *)from + 1);
   _mm256_stream_si256(to, a);

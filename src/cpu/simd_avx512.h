@@ -178,6 +178,32 @@ static inline void save_two_bf16(uint16_t *p, vf v, uint16_t *q, vf w) {
   _mm256_storeu_si256((void *)q, _mm512_extracti64x4_epi64(both, 1));
 }
 
+static inline void keep_pairs_f32(float *p, vf even, vf odd) {
+  const __m512i low = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  _mm512_storeu_ps(p, _mm512_permutex2var_ps(even, low, odd));
+  _mm512_storeu_ps(p + LANES, _mm512_permutex2var_ps(even, high, odd));
+}
+static inline void keep_pairs_f16(uint16_t *p, vf even, vf odd) {
+  const __m512i lower = _mm512_cvtepu16_epi32(pack_f16(even));
+  const __m512i upper = _mm512_slli_epi32(_mm512_cvtepu16_epi32(pack_f16(odd)), 16);
+  _mm512_storeu_si512(p, _mm512_or_si512(lower, upper));
+}
+static inline void keep_upper_halves(uint16_t *p, __m512i even, __m512i odd) {
+  _mm512_storeu_si512(p, _mm512_mask_mov_epi16(_mm512_srli_epi32(even, 16), 0xaaaaaaaau, odd));
+}
+static inline void keep_exact_pairs_bf16(uint16_t *p, vf even, vf odd) {
+  keep_upper_halves(p, _mm512_castps_si512(even), _mm512_castps_si512(odd));
+}
+static inline void keep_pairs_bf16(uint16_t *p, vf even, vf odd) {
+  if (__builtin_expect(_mm512_cmp_ps_mask(even, odd, _CMP_UNORD_Q) != 0, 0)) {
+    const __m512i upper = _mm512_slli_epi32(_mm512_cvtepu16_epi32(pack_bf16(odd)), 16);
+    _mm512_storeu_si512(p, _mm512_or_si512(_mm512_cvtepu16_epi32(pack_bf16(even)), upper));
+    return;
+  }
+  keep_upper_halves(p, upper_half(even), upper_half(odd));
+}
+
 /* 64 bytes past the caches; to is aligned to 64. */
 static inline void stream_line(void *to, const void *from) {
   _mm512_stream_si512(to, _mm512_loadu_si512(from));

@@ -201,6 +201,24 @@ static inline void save_two_bf16(uint16_t *p, vf v, uint16_t *q, vf w) {
   keep_bf16(q, pack_bf16(w));
 }
 
+static inline void keep_pairs_f32(float *p, vf even, vf odd) {
+  save_f32(p, vzip1q_f32(even, odd));
+  save_f32(p + LANES, vzip2q_f32(even, odd));
+}
+static inline void keep_pairs_of_halves(uint16_t *p, uint16x4_t even, uint16x4_t odd) {
+  vst1_u16(p, vzip1_u16(even, odd));
+  vst1_u16(p + LANES, vzip2_u16(even, odd));
+}
+static inline void keep_pairs_f16(uint16_t *p, vf even, vf odd) {
+  keep_pairs_of_halves(p, pack_f16(even), pack_f16(odd));
+}
+static inline void keep_pairs_bf16(uint16_t *p, vf even, vf odd) {
+  keep_pairs_of_halves(p, pack_bf16(even), pack_bf16(odd));
+}
+static inline void keep_exact_pairs_bf16(uint16_t *p, vf even, vf odd) {
+  keep_pairs_bf16(p, even, odd);
+}
+
 /* Plain stores: Arm's CPUs notice lines being written whole and do not fetch them. */
 static inline void stream_line(void *to, const void *from) { memcpy(to, from, 64); }
 static inline void stream_end(void) {}

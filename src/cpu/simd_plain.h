@@ -222,6 +222,23 @@ static inline void save_two_bf16(uint16_t *p, vf v, uint16_t *q, vf w) {
   keep_bf16(q, pack_bf16(w));
 }
 
+/* Elements from the lanes of two vectors in turn. */
+static inline void keep_pairs_f32(float *p, vf even, vf odd) {
+  EACH_LANE p[2 * i] = even.at[i], p[2 * i + 1] = odd.at[i];
+}
+static inline void keep_pairs_of_halves(uint16_t *p, halves even, halves odd) {
+  EACH_LANE p[2 * i] = even.at[i], p[2 * i + 1] = odd.at[i];
+}
+static inline void keep_pairs_f16(uint16_t *p, vf even, vf odd) {
+  keep_pairs_of_halves(p, pack_f16(even), pack_f16(odd));
+}
+static inline void keep_pairs_bf16(uint16_t *p, vf even, vf odd) {
+  keep_pairs_of_halves(p, pack_bf16(even), pack_bf16(odd));
+}
+static inline void keep_exact_pairs_bf16(uint16_t *p, vf even, vf odd) {
+  keep_pairs_bf16(p, even, odd);
+}
+
 static inline void stream_line(void *to, const void *from) { memcpy(to, from, 64); }
 static inline void stream_end(void) {}
 
