@@ -4,6 +4,7 @@
 
     make bench                                   the full table, some minutes
     make bench ARGS="--quick --filter mp2"       passes arguments
+    make bench ARGS="--device cuda"              the rows of rows_cuda.txt on a GPU, next to PyTorch and cuDNN
 
 docs/performance.md says how the figures are taken.
 """
@@ -25,6 +26,7 @@ import sys
 import time
 
 import contestants
+import cuda
 import report
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -108,11 +110,13 @@ def others_seconds():
 # --- measuring ----------------------------------------------------------------------------------------
 
 class Bench:
+    columns = report.CPU_PEERS
+
     def __init__(self, options, torch):
-        self.options, self.torch, self.notes, self.where = options, torch, [], ''
+        self.options, self.torch, self.notes, self.progress = options, torch, [], report.Progress()
+        self.library = ctypes.CDLL(str((options.build / 'lib64/libpoolgrad.so').resolve()))
         self.native = contestants.Native(options.build / 'bench')
         self.cold_bytes = 3 * last_level_cache()
-        self.library = ctypes.CDLL(str(options.build / 'lib64/libpoolgrad.so'))
         self.onednn = None
         if 'onednn' in options.peers:
             try:
@@ -121,13 +125,6 @@ class Bench:
                 self.notes.append('oneDNN is left out: not installed (Debian: libdnnl-dev), or built without it.')
         if 'torch' in options.peers and torch is None:
             self.notes.append('PyTorch is left out: no Python here has it (Debian: python3-torch).')
-
-    def progress(self, text=''):
-        """One line that is written over; without a text it goes away."""
-        if sys.stderr.isatty():
-            print(f'\r\033[K{self.where} {text}' if text else '\r\033[K', end='', file=sys.stderr, flush=True)
-        elif text.endswith('preparing'):  # a log gets a line per row
-            print(f'{self.where} {text}', file=sys.stderr, flush=True)
 
     def versions(self):
         self.library.poolgrad_version.restype = ctypes.c_char_p
@@ -146,7 +143,7 @@ class Bench:
         return [f'- {self.versions()}',
                 f'- {cpu_model()}, {os.cpu_count()} CPUs, last-level cache {last_level_cache() >> 20} MB; '
                 f'{threads} thread{"s" if threads > 1 else ""}',
-                f'- {datetime.date.today()}, load {os.getloadavg()[0]:.1f} at the start; repeat with `{command()}`']
+                f'- {datetime.date.today()}, load {os.getloadavg()[0]:.1f} at the start']
 
     def peers(self, row):
         """Those that can compute the row."""
@@ -281,6 +278,7 @@ class Bench:
             queued = self.result(name, line, row, 'queued', contestants.Ours(row, DEPTH), [])
             queued.peers_us = lone.peers_us  # a peer's call returns when it is done: it has no queue
             queued.noisy |= lone.noisy - {ours.name}
+            queued.counted = False
             return [lone, queued]
         except contestants.Unable as error:
             self.notes.append(f'{name} failed: {error}')
@@ -305,60 +303,68 @@ def read_rows(path):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--build', type=pathlib.Path, default=HERE.parent / 'build/release', help='the build folder')
+    parser.add_argument('--device', choices=('cpu', 'cuda'), default='cpu')
     parser.add_argument('--filter', default='', help='only rows whose name has one of these texts, comma separated')
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument('--isa', help='avx512, avx2 or scalar (POOLGRAD_ISA)')
     parser.add_argument('--quick', action='store_true', help='fewer repetitions')
-    parser.add_argument('--huge', action='store_true', help='the rows beyond 2 GB as well, without peers')
-    parser.add_argument('--peers', default='torch,onednn', help='torch, onednn, both or none')
-    parser.add_argument('--rows', type=pathlib.Path, default=HERE / 'rows.txt', help='another file of rows')
+    parser.add_argument('--huge', action='store_true', help='the rows beyond 2 GB as well (always on a GPU)')
+    parser.add_argument('--peers', default='torch,onednn,cudnn', help='those of torch, onednn and cudnn, or none')
+    parser.add_argument('--rows', type=pathlib.Path, help='another file than rows.txt or rows_cuda.txt')
     parser.add_argument('--csv', metavar='FILE')
     parser.add_argument('--svg', metavar='FILE')
     parser.add_argument('--markdown', metavar='FILE', help='put the table between the marks of this page')
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.rows = options.rows or HERE / ('rows_cuda.txt' if options.device == 'cuda' else 'rows.txt')
+    return options
 
 
 def main():
     options = parse()
     torch = find_torch() if 'torch' in options.peers else None
     # Read when the library starts.
+    os.environ['POOLGRAD_DEVICES'] = options.device
     os.environ['POOLGRAD_THREADS'] = str(options.threads)
     if options.isa:
         os.environ['POOLGRAD_ISA'] = options.isa
     if torch:
         torch.set_num_threads(options.threads)
-    bench = Bench(options, torch)
+    try:
+        bench = (cuda.CudaBench if options.device == 'cuda' else Bench)(options, torch)
+    except contestants.Unable as error:
+        sys.exit(f'bench: {error}')
     words = [word for word in options.filter.split(',') if word]
     chosen = [row for row in read_rows(options.rows) if not words or any(word in row[0] for word in words)]
     big = [name for name, line in chosen if bench.native.facts(line).floor >= HUGE_FROM]
-    if big and not options.huge:
+    if big and not options.huge and options.device == 'cpu':
         chosen = [row for row in chosen if row[0] not in big]
         bench.notes.append(f'Left out without --huge: {", ".join(big)}.')
-    latency = not words or any(word in 'latency' for word in words)
+    latency = options.device == 'cpu' and (not words or any(word in 'latency' for word in words))
     if not chosen and not latency:
         sys.exit(f'bench: no row of {options.rows} has "{options.filter}" in its name')
 
-    header, results = bench.header(), []
+    header, results, columns = bench.header(), [], bench.columns
+    header[-1] += f'; repeat with `{command()}`'
     print('\n'.join(header), end='\n\n')
-    print(report.table_head(), flush=True)
+    print(report.table_head(columns), flush=True)
     for number, (name, line) in enumerate(chosen, 1):
-        bench.where = f'[{number}/{len(chosen)}]'
+        bench.progress.where = f'[{number}/{len(chosen)}]'
         for result in bench.run_row(name, line):
             bench.progress()
-            print(report.table_line(report.cells(result)), flush=True)
+            print(report.table_line(columns, report.cells(columns, result)), flush=True)
             results.append(result)
     if any(result.noisy for result in results):
         bench.notes.append('~: other processes disturbed every measurement; not in the means.')
-    print('\n' + '\n'.join([*report.summary(results), *bench.notes]))
+    print('\n' + '\n'.join([*report.summary(columns, results), *bench.notes]))
     if latency:
         print(flush=True)
         subprocess.run([str(options.build / 'bench/bench_latency')], check=True)
     if options.csv:
-        report.write_csv(options.csv, results)
+        report.write_csv(options.csv, columns, results)
     if options.svg:
-        report.write_svg(options.svg, '; '.join(line[2:] for line in header[:2]), results)
+        report.write_svg(options.svg, columns, '; '.join(line[2:] for line in header[:2]), results)
     if options.markdown:
-        report.write_markdown(options.markdown, header, results, bench.notes)
+        report.write_markdown(options.markdown, columns, header, results, bench.notes)
     return 0
 
 

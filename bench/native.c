@@ -14,9 +14,12 @@
 #include "aclnnop/aclnn_avgpool2d_backward.h"
 #include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "data.h"
+#include "device.h"
 #include "float_format.h"
 
 enum { POISON = 0xff, KEPT = 1 << 18 };
+
+static bool on_host; /* device memory is the host's as well */
 
 /* One copy of the data. gradOutput and indices lie behind each other, for the twin to read. */
 struct set {
@@ -31,12 +34,13 @@ struct bench_row {
   struct set *set;
   int64_t *wide_index;
   size_t index_at; /* where indices begin within the inputs */
-  void *self;      /* never touched, so it costs address space only */
+  void *self;      /* never touched, so on the host it costs address space only */
   void *workspace;
   uint64_t workspace_size;
   aclIntArray *kernel, *stride, *pad, *dilation;
   aclrtStream stream;
   double *kept;
+  char *fetched; /* as many cells */
   int64_t kept_cells;
 };
 
@@ -117,6 +121,7 @@ static bool start_device(struct bench_row *row, char *why) {
     return false;
   }
   started = true;
+  on_host = !device_is_cuda(0);
   return aclrtCreateStream(&row->stream) == ACL_SUCCESS;
 }
 
@@ -134,6 +139,14 @@ static aclTensor *describe(const struct bench_row *row, int i, void *address) {
                          l->dense ? (uint64_t)l->rank : 1, address);
 }
 
+static void poison(const struct bench_row *row, const struct set *s) {
+  const size_t bytes = (size_t)row->facts.write_bytes;
+  if (on_host)
+    twin_fill(s->grad_in, bytes, POISON);
+  else
+    (void)aclrtMemset(s->grad_in, bytes, POISON, bytes);
+}
+
 static bool make_set(struct bench_row *row, struct set *s) {
   void *inputs, *grad_in;
   const int64_t indices = tensor_bytes(&row->problem, &row->layout[INDICES], INDICES);
@@ -145,8 +158,28 @@ static bool make_set(struct bench_row *row, struct set *s) {
   s->tensor[SELF] = describe(row, SELF, row->self);
   s->tensor[INDICES] = describe(row, INDICES, s->inputs + row->index_at);
   s->tensor[GRAD_IN] = describe(row, GRAD_IN, s->grad_in);
-  twin_fill(s->grad_in, (size_t)row->facts.write_bytes, POISON);
+  poison(row, s);
   return true;
+}
+
+/* The first set's data, made where the host can reach it; NULL when memory is short. */
+static char *make_data(struct bench_row *row, size_t bytes, int threads) {
+  const bool max = problem_is_max(&row->problem);
+  char *const to = on_host ? row->set[0].inputs : malloc(bytes + 1);
+  if (to != NULL)
+    data_fill(&row->problem, row->layout, to, max ? to + row->index_at : NULL, row->wide_index,
+              threads);
+  return to;
+}
+
+static bool fill_sets(struct bench_row *row, size_t bytes, int threads) {
+  char *const data = make_data(row, bytes, threads);
+  bool good = data != NULL;
+  for (int64_t i = 0; good && i < row->facts.sets; i++)
+    good = aclrtMemcpy(row->set[i].inputs, bytes, i == 0 ? data : row->set[0].inputs, bytes,
+                       ACL_MEMCPY_DEFAULT) == ACL_SUCCESS;
+  if (!on_host) free(data);
+  return good;
 }
 
 static bool make_sets(struct bench_row *row, int threads, bool for_peers) {
@@ -155,22 +188,16 @@ static bool make_sets(struct bench_row *row, int threads, bool for_peers) {
   row->index_at = ((size_t)tensor_bytes(p, &row->layout[GRAD_OUT], GRAD_OUT) + 63) / 64 * 64;
   row->set = calloc((size_t)row->facts.sets, sizeof *row->set);
   row->kept = calloc(KEPT, sizeof *row->kept);
-  if (row->set == NULL || row->kept == NULL || !allocate(&row->self, row->facts.write_bytes))
-    return false;
-  if (indices > 0 && p->index_bytes == 4 && for_peers) {
+  row->fetched = malloc(KEPT * sizeof(double));
+  if (row->set == NULL || row->kept == NULL || row->fetched == NULL) return false;
+  if (on_host && !allocate(&row->self, row->facts.write_bytes)) return false;
+  if (indices > 0 && p->index_bytes == 4 && for_peers && on_host) {
     row->wide_index = malloc((size_t)indices * 2);
     if (row->wide_index == NULL) return false;
   }
-  for (int64_t i = 0; i < row->facts.sets; i++) {
+  for (int64_t i = 0; i < row->facts.sets; i++)
     if (!make_set(row, &row->set[i])) return false;
-    char *const inputs = row->set[i].inputs;
-    if (i == 0)
-      data_fill(p, row->layout, inputs, indices > 0 ? inputs + row->index_at : NULL,
-                row->wide_index, threads);
-    else
-      memcpy(inputs, row->set[0].inputs, row->index_at + (size_t)indices);
-  }
-  return true;
+  return fill_sets(row, row->index_at + (size_t)indices, threads);
 }
 
 static aclIntArray *sizes(const struct window_sizes *s, int64_t missing) {
@@ -219,6 +246,7 @@ void bench_close(struct bench_row *row) {
   free(row->set);
   free(row->wide_index);
   free(row->kept);
+  free(row->fetched);
   free(row);
 }
 
@@ -293,6 +321,23 @@ static bool enqueue(struct bench_row *row, const struct set *s) {
          second_phases[row->problem.op](row->workspace, size, executor, row->stream) == 0;
 }
 
+int bench_enqueue(void *row, int64_t set) {
+  struct bench_row *const r = row;
+  return enqueue(r, &r->set[set]) ? 0 : -1;
+}
+
+void *bench_stream(const struct bench_row *row) { return row->stream; }
+
+double bench_host(struct bench_row *row, int64_t set, int calls, char *why) {
+  bool good = true;
+  const double start = bench_now_us();
+  for (int i = 0; good && i < calls; i++) good = enqueue(row, &row->set[set]);
+  const double us = bench_now_us() - start;
+  if (good && aclrtSynchronizeStream(row->stream) == ACL_SUCCESS) return us / calls;
+  snprintf(why, BENCH_TEXT, "%.500s", recent());
+  return -1;
+}
+
 double bench_call(struct bench_row *row, int64_t set, int calls, int depth, char *why) {
   const double start = bench_now_us();
   for (int i = 0; i < calls; i++) {
@@ -317,9 +362,7 @@ double bench_twin(const struct bench_row *row, int64_t set, int calls, int threa
 /* --- what came out ----------------------------------------------------------------------------
  */
 
-void bench_poison(struct bench_row *row, int64_t set) {
-  twin_fill(row->set[set].grad_in, (size_t)row->facts.write_bytes, POISON);
-}
+void bench_poison(struct bench_row *row, int64_t set) { poison(row, &row->set[set]); }
 
 int64_t bench_unwritten(const struct bench_row *row, int64_t set) {
   const size_t bytes = element_bytes(&row->problem, GRAD_IN);
@@ -332,21 +375,32 @@ int64_t bench_unwritten(const struct bench_row *row, int64_t set) {
   return count;
 }
 
-static double cell_at(const struct bench_row *row, int64_t set, int64_t i) {
+/* The first cells of gradInput, within the host's reach. */
+static const char *first_cells(const struct bench_row *row, int64_t set) {
+  const size_t bytes = (size_t)row->kept_cells * element_bytes(&row->problem, GRAD_IN);
+  const char *const cells = row->set[set].grad_in;
+  if (on_host) return cells;
+  (void)aclrtMemcpy(row->fetched, bytes, cells, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
+  return row->fetched;
+}
+
+static double cell_at(const struct bench_row *row, const char *cells, int64_t i) {
   const struct float_format *format = &float_formats[row->problem.type];
-  return float_decode(format, row->set[set].grad_in + i * (int64_t)format->bytes);
+  return float_decode(format, cells + i * (int64_t)format->bytes);
 }
 
 void bench_keep(struct bench_row *row, int64_t set) {
   const int64_t all = row->facts.grad_in_elements;
   row->kept_cells = all < KEPT ? all : KEPT;
-  for (int64_t i = 0; i < row->kept_cells; i++) row->kept[i] = cell_at(row, set, i);
+  const char *const cells = first_cells(row, set);
+  for (int64_t i = 0; i < row->kept_cells; i++) row->kept[i] = cell_at(row, cells, i);
 }
 
 double bench_difference(const struct bench_row *row, int64_t set) {
   double largest = 0, difference = 0;
+  const char *const cells = first_cells(row, set);
   for (int64_t i = 0; i < row->kept_cells; i++) {
-    const double found = fabs(cell_at(row, set, i) - row->kept[i]), size = fabs(row->kept[i]);
+    const double found = fabs(cell_at(row, cells, i) - row->kept[i]), size = fabs(row->kept[i]);
     if (!(found <= difference)) difference = found; /* a NaN stays */
     if (size > largest) largest = size;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bench.py calls through ctypes: a problem with its data in several sets of buffers, one timed
- * call of it, and the loop that is its limit.  Timing stays in here, so that no interpreter is in
- * the figures. */
+/* What bench.py calls through ctypes: a problem with its data in several sets of buffers on device
+ * 0, one timed call of it, and the loop that is its limit.  Timing stays in here, so that no
+ * interpreter is in the figures. */
 #ifndef PG_BENCH_NATIVE_H_
 #define PG_BENCH_NATIVE_H_
 
@@ -51,6 +51,13 @@ BENCH_API void bench_field(const struct bench_row *row, void *to);
  * sentence. With depth > 1 that many calls are queued before each synchronise. */
 BENCH_API double bench_call(struct bench_row *row, int64_t set, int calls, int depth, char *why);
 
+/* A call without its synchronise: 0, or -1 with the sentence in aclGetRecentErrMsg; the type that
+ * others time.  The stream it goes to.  Microseconds on the host for each of many. */
+typedef int bench_work(void *row, int64_t set);
+BENCH_API int bench_enqueue(void *row, int64_t set);
+BENCH_API void *bench_stream(const struct bench_row *row);
+BENCH_API double bench_host(struct bench_row *row, int64_t set, int calls, char *why);
+
 /* Microseconds of the twin: reads and writes what the call must, with these threads. */
 BENCH_API double bench_twin(const struct bench_row *row, int64_t set, int calls, int threads,
                             int streaming);
@@ -59,7 +66,8 @@ BENCH_API int bench_can_stream(void);
 /* Fills gradInput of a set with NaN, past the caches where the machine can. */
 BENCH_API void bench_poison(struct bench_row *row, int64_t set);
 
-/* How many cells of gradInput still are poison. */
+/* How many cells of gradInput still are poison; where the host cannot reach them, use
+ * cuda_unwritten. */
 BENCH_API int64_t bench_unwritten(const struct bench_row *row, int64_t set);
 
 /* Keeps the first cells of gradInput; the largest difference from them, relative to the largest. */
@@ -80,6 +88,34 @@ BENCH_API void *onednn_open(const struct bench_facts *facts, const void *field, 
                             char *why);
 BENCH_API void onednn_close(void *handle);
 BENCH_API double onednn_call(void *handle, int64_t set, void *diff_dst, void *diff_src, int calls);
+
+/* --- cuda_native.cu, a library of its own; negative numbers say that CUDA has failed -----------
+ */
+
+struct cuda_series {
+  int64_t sets, first; /* calls take the sets in turn, from this one on */
+  int64_t count;       /* of samples */
+  int64_t batch;       /* calls between the two events of a sample */
+};
+
+BENCH_API const char *cuda_trouble(void); /* the sentence of the latest failure */
+BENCH_API int cuda_describe(char *name, int64_t *cache_bytes, int64_t *free_bytes);
+
+/* Bytes per microsecond that a kernel reads, and one that writes numbers without pattern. */
+BENCH_API double cuda_read_rate(void);
+BENCH_API double cuda_fill_rate(void);
+
+/* Microseconds per call, one figure for each sample. */
+BENCH_API int cuda_samples(void *stream, bench_work *work, void *what,
+                           const struct cuda_series *series, float *us);
+
+/* Microseconds per call when a graph of many is replayed. */
+BENCH_API double cuda_replay(void *stream, bench_work *work, void *what, int calls, int replays);
+
+/* Max pooling the usual way: zeros, then atomic additions in no order. */
+BENCH_API int cuda_scatter(void *stream, const struct bench_facts *facts, const void *grad_out,
+                           const void *index, void *grad_in);
+BENCH_API int64_t cuda_unwritten(const void *grad_in, int64_t elements, int64_t element_bytes);
 
 #ifdef __cplusplus
 }

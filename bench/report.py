@@ -7,18 +7,20 @@ import html
 import math
 import pathlib
 import re
+import sys
 from typing import Optional
 
-PEERS = ('PyTorch', 'oneDNN')
-WIDTHS = (24, 10, 7, 10, 7, 11, 8, 11, 8)
-HEADINGS = ('row', 'us', 'GB/s', 'limit us', 'share', 'PyTorch us', 'ratio', 'oneDNN us', 'ratio')
+# The columns behind our own: who, and whether our time is compared with theirs.
+CPU_PEERS = {'PyTorch': True, 'oneDNN': True}
+CUDA_PEERS = {'PyTorch': True, 'determ.': False, 'cuDNN': True, 'atomics': False}
+NONE = math.inf  # the time of what a peer refuses to compute that way
 
 
 @dataclasses.dataclass
 class Result:
     name: str
     line: str
-    kind: str  # cold, warm, lone or queued
+    kind: str  # cold, warm, lone or queued; on a GPU cold, graph, stream or host
     floor: int  # bytes
     us: float
     limit_us: Optional[float] = None
@@ -26,6 +28,7 @@ class Result:
     calls: int = 0
     spread: float = 0.0  # third quartile over first, of ours
     noisy: set = dataclasses.field(default_factory=set)  # contestants whose times mean little
+    counted: bool = True  # in the means of ratios
 
     @property
     def title(self):
@@ -38,74 +41,97 @@ class Result:
     def ratio(self, peer):
         return self.peers_us[peer] / self.us if peer in self.peers_us else None
 
-
     def sound(self, who):
         return not any(name.startswith((who, 'poolgrad')) for name in self.noisy)
 
 
+class Progress:
+    """One line that is written over; without a text it goes away."""
+
+    def __init__(self):
+        self.where = ''
+
+    def __call__(self, text=''):
+        if sys.stderr.isatty():
+            print(f'\r\033[K{self.where} {text}' if text else '\r\033[K', end='', file=sys.stderr, flush=True)
+        elif text.endswith('preparing'):  # a log gets a line per row
+            print(f'{self.where} {text}', file=sys.stderr, flush=True)
+
+
 def show(value, form):
-    return '-' if value is None else format(value, form)
+    return '-' if value is None else 'none' if value == NONE else format(value, form)
 
 
 def digits(us, noisy):
     return ('~' if noisy else '') + show(us, '.2f' if us is not None and us < 100 else ',.0f')
 
 
-def cells(result):
+def cells(peers, result):
     rate = result.floor / result.us / 1e3 if result.limit_us else None
     line = [result.title, digits(result.us, 'poolgrad' in result.noisy), show(rate, '.1f'),
             digits(result.limit_us, any(name.startswith('twin') for name in result.noisy)), show(result.share, '.0%')]
-    for peer in PEERS:
-        line += [digits(result.peers_us.get(peer), any(name.startswith(peer) for name in result.noisy)),
-                 show(result.ratio(peer), '.2f')]
+    for peer, compared in peers.items():
+        line.append(digits(result.peers_us.get(peer), any(name.startswith(peer) for name in result.noisy)))
+        line += [show(result.ratio(peer), '.2f')] if compared else []
     return line
 
 
-def table_line(values):
-    first, *rest = values
-    return '| ' + ' | '.join([first.ljust(WIDTHS[0]), *(v.rjust(w) for v, w in zip(rest, WIDTHS[1:]))]) + ' |'
+def widths(peers):
+    return [24, 10, 7, 10, 7] + [w for compared in peers.values() for w in ((11, 8) if compared else (11,))]
 
 
-def table_head():
-    rule = '|' + '-' * (WIDTHS[0] + 2) + '|' + '|'.join('-' * (w + 1) + ':' for w in WIDTHS[1:]) + '|'
-    return table_line(HEADINGS) + '\n' + rule
+def table_line(peers, values):
+    first, *rest = (value.rjust(width) for value, width in zip(values, widths(peers)))
+    return '| ' + ' | '.join([values[0].ljust(len(first)), *rest]) + ' |'
+
+
+def table_head(peers):
+    headings = ['row', 'us', 'GB/s', 'limit us', 'share']
+    for peer, compared in peers.items():
+        headings += [f'{peer} us', 'ratio'] if compared else [f'{peer} us']
+    first, *rest = widths(peers)
+    rule = '|' + '-' * (first + 2) + '|' + '|'.join('-' * (w + 1) + ':' for w in rest) + '|'
+    return table_line(peers, headings) + '\n' + rule
 
 
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def summary(results):
+def summary(peers, results):
     """One sentence per peer: how many times as long it takes as the library."""
     lines = []
-    shares = [r.share for r in results if r.share and r.kind == 'cold' and r.sound('twin')]
+    shares = {r.name: r.share for r in results if r.share and r.kind == 'cold' and r.sound('twin')}
     if shares:
-        lines.append(f'Share of the limit: geometric mean {geometric_mean(shares):.0%} of {len(shares)} cold rows, '
-                     f'lowest {min(shares):.0%}.')
-    for peer in PEERS:
-        ratios = [r.ratio(peer) for r in results if r.ratio(peer) and r.kind != 'queued' and r.sound(peer)]
+        least = min(shares, key=shares.get)
+        lines.append(f'Share of the limit: geometric mean {geometric_mean(shares.values()):.0%} of {len(shares)} cold '
+                     f'rows, lowest {shares[least]:.0%} ({least}).')
+    for peer in (peer for peer, compared in peers.items() if compared):
+        ratios = {r.title: r.ratio(peer) for r in results if r.ratio(peer) and r.counted and r.sound(peer)}
         if ratios:
-            slower = sum(ratio < 1 for ratio in ratios)
-            lines.append(f'{peer} / poolgrad: geometric mean {geometric_mean(ratios):.2f} of {len(ratios)} rows, '
-                         f'lowest {min(ratios):.2f}; poolgrad is slower in {slower}.')
+            slower, least = sum(ratio < 1 for ratio in ratios.values()), min(ratios, key=ratios.get)
+            lines.append(f'{peer} / poolgrad: geometric mean {geometric_mean(ratios.values()):.2f} of {len(ratios)} '
+                         f'rows, lowest {ratios[least]:.2f} ({least}); poolgrad is slower in {slower}.')
     return lines
 
 
-def write_csv(path, results):
+def write_csv(path, peers, results):
     with open(path, 'w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
         writer.writerow(['row', 'kind', 'problem', 'floor_bytes', 'us', 'limit_us',
-                         *(f'{peer.lower()}_us' for peer in PEERS), 'calls', 'spread', 'disturbed'])
+                         *(f'{peer.lower().strip(".")}_us' for peer in peers), 'calls', 'spread', 'disturbed'])
         for r in results:
             writer.writerow([r.name, r.kind, r.line, r.floor, f'{r.us:.3f}', show(r.limit_us, '.3f').strip('-'),
-                             *(show(r.peers_us.get(peer), '.3f').strip('-') for peer in PEERS), r.calls,
+                             *(show(r.peers_us.get(peer), '.3f').strip('-') for peer in peers), r.calls,
                              f'{r.spread:.3f}', ' '.join(sorted(r.noisy))])
 
 
-def write_markdown(path, header, results, notes):
-    """Replaces what stands between the two marks of the page, or makes a page."""
-    text = [*header, '', table_head(), *(table_line(cells(r)) for r in results), '', *summary(results), *notes]
-    begin, end = '<!-- bench: begin -->', '<!-- bench: end -->'
+def write_markdown(path, peers, header, results, notes):
+    """Replaces what stands between the two marks of the page, or makes a page. A GPU has its own marks."""
+    text = [*header, '', table_head(peers), *(table_line(peers, cells(peers, r)) for r in results), '',
+            *summary(peers, results), *notes]
+    mark = 'bench cuda' if peers is CUDA_PEERS else 'bench'
+    begin, end = f'<!-- {mark}: begin -->', f'<!-- {mark}: end -->'
     block = f'{begin}\n' + '\n'.join(text) + f'\n{end}'
     page = pathlib.Path(path)
     old = page.read_text(encoding='utf-8') if page.exists() else ''
@@ -119,13 +145,14 @@ def write_markdown(path, header, results, notes):
 # --- SVG ----------------------------------------------------------------------------------------------
 
 LEFT, WIDTH, STEP, TOP, MOST = 190, 560, 20, 64, 1.5
-MARKS = {'PyTorch': '#c2410c', 'oneDNN': '#6d28d9'}
+MARKS = {'PyTorch': '#c2410c', 'oneDNN': '#6d28d9', 'cuDNN': '#15803d'}
 
 
-def write_svg(path, header, results):
+def write_svg(path, peers, header, results):
     """Share of the limit as bars, the peers' share of the same limit as marks."""
     rows = [r for r in results if r.share]
     height = TOP + STEP * len(rows) + 30
+    marks = {peer: colour for peer, colour in MARKS.items() if peer in peers}
 
     def x(share):
         return LEFT + WIDTH * min(share, MOST) / MOST
@@ -140,7 +167,7 @@ def write_svg(path, header, results):
              text(10, 38, header, size=10),
              f'<rect x="{LEFT}" y="48" width="10" height="8" fill="#2563eb"/>',
              text(LEFT + 14, 56, 'poolgrad', size=10)]
-    for place, (peer, colour) in enumerate(MARKS.items(), 1):
+    for place, (peer, colour) in enumerate(marks.items(), 1):
         lines += [f'<rect x="{LEFT + 80 * place}" y="47" width="4" height="10" fill="{colour}"/>',
                   text(LEFT + 80 * place + 8, 56, peer, size=10)]
     for percent in range(0, int(MOST * 100) + 1, 25):
@@ -154,7 +181,7 @@ def write_svg(path, header, results):
                   f'<rect x="{LEFT}" y="{y}" width="{x(row.share) - LEFT:.1f}" height="12" fill="#2563eb"/>']
         if row.share > MOST:
             lines.append(text(LEFT + WIDTH + 4, y + 10, f'{row.share:.0%}', size=10))
-        for peer, colour in MARKS.items():
+        for peer, colour in marks.items():
             if peer in row.peers_us:
                 at = x(row.limit_us / row.peers_us[peer])
                 lines.append(f'<rect x="{at - 2:.1f}" y="{y - 2}" width="4" height="16" fill="{colour}"/>')

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "acl/acl.h"
+#include "device.h"
 
 /* The call succeeds; on failure its sentence is shown. */
 #define OK_OR_SAY(call)                                                             \
@@ -44,6 +45,36 @@ static inline void expect_words(const char *call, int status, int code, const ch
     if (strstr(text, *words) == NULL) fail_msg("%s: no '%s' in: %s", call, *words, text);
   if (aclGetRecentErrMsg() != NULL) fail_msg("%s: the sentence can be read twice", call);
 }
+
+/* Device memory is reached through copies: not every device's is the host's as well. */
+static inline void *device_memory(size_t bytes) {
+  void *memory = NULL;
+  OK_OR_SAY(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_NORMAL_ONLY));
+  return memory;
+}
+
+static inline void send(void *device, const void *host, size_t bytes) {
+  OK_OR_SAY(aclrtMemcpy(device, bytes, host, bytes, ACL_MEMCPY_HOST_TO_DEVICE));
+}
+
+static inline void fetch(void *host, const void *device, size_t bytes) {
+  OK_OR_SAY(aclrtMemcpy(host, bytes, device, bytes, ACL_MEMCPY_DEVICE_TO_HOST));
+}
+
+static inline unsigned char fetch_byte(const void *device) {
+  unsigned char byte = 0;
+  fetch(&byte, device, 1);
+  return byte;
+}
+
+/* For what only the CPU device is about. */
+#define SKIP_ON_CUDA(why)                  \
+  do {                                     \
+    if (on_cuda()) {                       \
+      print_message("skipped: %s\n", why); \
+      skip();                              \
+    }                                      \
+  } while (0)
 
 /* cmocka fixtures: a process with aclInit and device 0, and its end. */
 static inline int set_up_device(void **state) {

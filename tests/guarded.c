@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "acl/acl.h"
-#include "poolgrad.h"
+#include "device.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -35,9 +35,13 @@ static size_t whole(const struct guarded *g) { return g->bytes + (size_t)2 * GUA
 
 /* While the work runs, a sanitizer sees guards of host memory as out of bounds for reads too. */
 static void hide_guards(const struct guarded *g) {
-  if (strncmp(poolgrad_devices(), "0: cpu", 6) != 0) return;
+  if (!g->on_host) return;
   HIDE(g->device - GUARD, GUARD);
   HIDE(g->device + g->bytes, GUARD);
+}
+
+static void show_guards(const struct guarded *g) {
+  if (g->on_host) SHOW(g->device - GUARD, whole(g));
 }
 
 int guarded_send(struct guarded *g) {
@@ -46,8 +50,9 @@ int guarded_send(struct guarded *g) {
     const int status = aclrtMalloc(&memory, whole(g), ACL_MEM_MALLOC_HUGE_FIRST);
     if (status != ACL_SUCCESS) return status;
     g->device = (char *)memory + GUARD;
+    g->on_host = !on_cuda();
   }
-  SHOW(g->device - GUARD, whole(g));
+  show_guards(g);
   const int status =
       aclrtMemcpy(g->device - GUARD, whole(g), g->image, whole(g), ACL_MEMCPY_HOST_TO_DEVICE);
   hide_guards(g);
@@ -55,7 +60,7 @@ int guarded_send(struct guarded *g) {
 }
 
 int guarded_fetch(struct guarded *g) {
-  SHOW(g->device - GUARD, whole(g));
+  show_guards(g);
   return aclrtMemcpy(g->found, whole(g), g->device - GUARD, whole(g), ACL_MEMCPY_DEVICE_TO_HOST);
 }
 
@@ -75,11 +80,15 @@ bool guarded_differs(const struct guarded *g, bool guards_only, int64_t *offset)
          find_difference(g->image + end, g->found + end, GUARD, (int64_t)g->bytes, offset);
 }
 
+void guarded_leave(struct guarded *g) {
+  if (g->device == NULL) return;
+  show_guards(g);
+  (void)aclrtFree(g->device - GUARD);
+  g->device = NULL;
+}
+
 void guarded_free(struct guarded *g) {
-  if (g->device != NULL) {
-    SHOW(g->device - GUARD, whole(g));
-    (void)aclrtFree(g->device - GUARD);
-  }
+  guarded_leave(g);
   free(g->image);
   free(g->found);
   *g = (struct guarded){0};

@@ -11,6 +11,7 @@ struct guarded {
   char *image;  /* what was sent to the device, guards included */
   char *found;  /* what came back */
   char *device; /* the byte after the first guard; NULL before guarded_send */
+  bool on_host; /* the host can reach it too */
 };
 
 /* An image of `bytes` bytes of poison between guards; false when memory is short. */
@@ -19,7 +20,7 @@ bool guarded_make(struct guarded *g, size_t bytes, int poison);
 char *guarded_payload(const struct guarded *g); /* in the image */
 char *guarded_found(const struct guarded *g);   /* of what came back */
 
-/* Sends the image, guards and all; the first time allocates.  An aclError. */
+/* Sends the image, guards and all; the first time allocates on the current device.  An aclError. */
 int guarded_send(struct guarded *g);
 
 /* Brings everything back.  An aclError. */
@@ -28,6 +29,9 @@ int guarded_fetch(struct guarded *g);
 /* Whether image and found differ, and where: the first such byte, counted from the payload's begin.
  * Guards are compared always, the payload on demand. */
 bool guarded_differs(const struct guarded *g, bool guards_only, int64_t *offset);
+
+/* Gives the device's memory back and keeps the image, for another device. */
+void guarded_leave(struct guarded *g);
 
 void guarded_free(struct guarded *g);
 

@@ -74,11 +74,17 @@ static void expect_difference_quotients(struct gradient *g, double h, double tol
     fail_msg("sum of gradInput * x is %.17g, L(x) is %.17g in %s", product, before, g->line);
 }
 
-static void check_line(const char *line, double h, double tolerance) {
+static void run(struct trial *t, const char *line) {
   const struct problem p = read_problem(line);
+  bool right = trial_open(t, &p, &devices);
+  for (int i = devices.count - 1; right && i >= 0; i--) /* the first one's result stays */
+    right = trial_move(t, i) && trial_launch(t) && trial_fetch(t) && trial_compare(t);
+  if (!right) fail_msg("device %d: %s in %s", t->device, t->why, line);
+}
+
+static void check_line(const char *line, double h, double tolerance) {
   struct gradient g = {.line = line};
-  if (!trial_open(&g.trial, &p) || !trial_launch(&g.trial, stream) || !trial_fetch(&g.trial))
-    fail_msg("%s in %s", g.trial.why, line);
+  run(&g.trial, line);
   assert_true(g.trial.cells < 4096); /* set_x counts on it */
   g.x = malloc((size_t)g.trial.cells * sizeof *g.x);
   g.y = malloc((size_t)g.trial.outputs * sizeof *g.y);

@@ -15,7 +15,7 @@
 enum op { MAX_2D, MAX_3D, MAX_POOL, MAX_POOL_NHWC };
 enum { TEXT_MAX = 4096, SMALL_OUTPUTS = 16, SMALL_CELLS = 2 * 2 * 16 };
 
-/* n * c cubes or squares with edges of `in` cells and `out` outputs. */
+/* n * c cubes or squares with edges of `in` cells and `out` outputs; the arrays are the host's. */
 struct call {
   enum op op;
   int64_t n, c, in, out;
@@ -23,6 +23,20 @@ struct call {
   void *index;
   float *grads, *cells;
 };
+
+/* The latest call's arrays on the device. */
+static struct { void *index, *grads, *cells, *workspace; } device;
+
+static size_t volume(const struct call *c, int64_t edge, size_t bytes) {
+  return (size_t)(c->n * c->c * edge * edge * (c->op == MAX_3D ? edge : 1)) * bytes;
+}
+
+static void *sent(void *last, const void *from, size_t bytes) {
+  if (last != NULL) OK_OR_SAY(aclrtFree(last));
+  void *memory = device_memory(bytes);
+  if (from != NULL) send(memory, from, bytes);
+  return memory;
+}
 
 static aclTensor *tensor_of(const struct call *c, int64_t edge, aclDataType dtype, void *data) {
   const int64_t first[] = {c->n, c->c, edge, edge, edge}, last[] = {c->n, edge, edge, c->c};
@@ -32,15 +46,24 @@ static aclTensor *tensor_of(const struct call *c, int64_t edge, aclDataType dtyp
                          nhwc ? ACL_FORMAT_NHWC : ACL_FORMAT_ND, NULL, 0, data);
 }
 
+static void send_call(const struct call *c) {
+  const size_t index_bytes = c->index_type == ACL_INT64 ? 8 : 4;
+  device.index = sent(device.index, c->index, volume(c, c->out, index_bytes));
+  device.grads = sent(device.grads, c->grads, volume(c, c->out, sizeof *c->grads));
+  device.cells = sent(device.cells, c->cells, volume(c, c->in, sizeof *c->cells));
+}
+
 /* Queues the call; a plane of many tiles needs a word of workspace for each. */
 static void queue(const struct call *c, aclrtStream stream) {
-  static _Alignas(64) char workspace[4096];
+  enum { ROOM = 4096 };
   uint64_t size;
   aclOpExecutor *executor;
-  aclTensor *go = tensor_of(c, c->out, ACL_FLOAT, c->grads);
+  send_call(c);
+  void *const workspace = device.workspace = sent(device.workspace, NULL, ROOM);
+  aclTensor *go = tensor_of(c, c->out, ACL_FLOAT, device.grads);
   aclTensor *x = tensor_of(c, c->in, ACL_FLOAT, NULL);
-  aclTensor *idx = tensor_of(c, c->out, c->index_type, c->index);
-  aclTensor *gi = tensor_of(c, c->in, ACL_FLOAT, c->cells);
+  aclTensor *idx = tensor_of(c, c->out, c->index_type, device.index);
+  aclTensor *gi = tensor_of(c, c->in, ACL_FLOAT, device.cells);
   aclIntArray *k = aclCreateIntArray((const int64_t[]){c->in / c->out}, 1);
   aclIntArray *zero = aclCreateIntArray((const int64_t[]){0}, 1);
   aclIntArray *one = aclCreateIntArray((const int64_t[]){1}, 1);
@@ -55,7 +78,7 @@ static void queue(const struct call *c, aclrtStream stream) {
                                                                 gi, &size, &executor));
     OK_OR_SAY(aclnnMaxPool2dWithIndicesBackward(workspace, size, executor, stream));
   }
-  assert_true(size <= sizeof workspace);
+  assert_true(size <= ROOM);
   const aclTensor *const tensors[] = {go, x, idx, gi};
   const aclIntArray *const arrays[] = {k, zero, one};
   for (int i = 0; i < 4; i++) OK_OR_SAY(aclDestroyTensor(tensors[i]));
@@ -73,7 +96,6 @@ static void apart(CMUnitTestFunction check, const char *policy, const char *thre
   (void)fflush(NULL);
   const pid_t child = fork();
   if (child == 0) {
-    setenv("POOLGRAD_DEVICES", "cpu", 1);
     setenv("POOLGRAD_THREADS", threads, 1);
     unsetenv("POOLGRAD_INDEX_CHECK");
     if (policy != NULL) setenv("POOLGRAD_INDEX_CHECK", policy, 1);
@@ -127,9 +149,14 @@ static void start(aclrtStream *stream) {
   OK_OR_SAY(aclrtCreateStream(stream));
 }
 
+static void fetch_cells(const struct call *c) {
+  fetch(c->cells, device.cells, volume(c, c->in, sizeof *c->cells));
+}
+
 static void run(const struct call *c, aclrtStream stream) {
   queue(c, stream);
   OK_OR_SAY(aclrtSynchronizeStream(stream));
+  fetch_cells(c);
 }
 
 static void run_good_and_bad_calls(void **state) {
@@ -173,6 +200,7 @@ static void run_into_an_error(void **state) {
   queue(&c, stream);
   FAILS(aclrtSynchronizeStream(stream), 507015, "aclnnAdaptiveMaxPool2dBackward" BUT_TWO "; ",
         "POOLGRAD_INDEX_CHECK=warn goes on with a warning");
+  fetch_cells(&c);
   expect_cells(but_two);
   OK_OR_SAY(aclrtSynchronizeStream(stream)); /* told once */
   c = small_call(MAX_POOL);
@@ -326,6 +354,7 @@ static void fail_with_many_tiles(void **state) {
   const struct call c = {MAX_2D, 1, 1, EDGE, OUT_EDGE, ACL_INT32, big_index, big_grads, big_cells};
   queue(&c, stream);
   FAILS(aclrtSynchronizeStream(stream), 507015, ": 1 of 22500 indices", "oh=0 ow=7 is -5");
+  fetch_cells(&c);
   assert_true(big_cells[0] == 0 && big_cells[PLANE - 1] == OUTPUTS - 1);
 }
 

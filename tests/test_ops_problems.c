@@ -2,9 +2,9 @@
 /* Every line of problems/<batch>.txt, each against the reference:
  *
  *     test_ops_problems                            all batches
- *     test_ops_problems 'max_pool2d f32 ...' ...   these lines only
+ *     test_ops_problems 'max_pool2d f32 ...' 7     this line, and the random problem of seed 7
  *
- * The language is in problem.h. */
+ * The language is in problem.h.  POOLGRAD_TEST_PROBLEMS names another folder of batches. */
 #include "ops_fixture.h"
 
 #include <glob.h>
@@ -16,9 +16,21 @@ static bool run_line(const char *line) {
   if ((comment = strchr(copy, '#')) != NULL) *comment = '\0';
   copy[strcspn(copy, "\r\n")] = '\0';
   if (copy[strspn(copy, " \t")] == '\0') return true;
-  if (problem_parse(copy, &p, why) && trial_run(&p, stream, why)) return true;
+  if (problem_parse(copy, &p, why) && trial_run(&p, &devices, why)) return true;
   say_wrong(copy, why);
   return false;
+}
+
+static bool run_seed(const char *number) {
+  char line[PROBLEM_TEXT];
+  const struct problem p = problem_random(strtoull(number, NULL, 10), 2500);
+  problem_print(&p, line);
+  return run_line(line);
+}
+
+static const char *folder(void) {
+  const char *other = getenv("POOLGRAD_TEST_PROBLEMS");
+  return other == NULL ? PROBLEMS : other;
 }
 
 /* Goes on after a line that fails, so that one run shows them all. */
@@ -37,7 +49,9 @@ static void a_batch_is_right(void **state) { run_batch(*state); }
 /* Told so, a stream fails when indices lie outside their plane, and says how many. */
 static void bad_indices_are_counted(void **state) {
   (void)state;
-  run_batch(PROBLEMS "/indices.txt");
+  char path[4096];
+  snprintf(path, sizeof path, "%s/indices.txt", folder());
+  run_batch(path);
 }
 
 /* The text of a problem means the same problem again. */
@@ -82,16 +96,19 @@ static int set_up_strict(void **state) { return set_up_with("error", state); }
 
 static int run_arguments(int count, char **lines) {
   int wrong = set_up(NULL);
-  for (int i = 0; i < count && wrong == 0; i++) wrong = !run_line(lines[i]);
+  for (int i = 0; i < count && wrong == 0; i++)
+    wrong = !(strspn(lines[i], "0123456789") == strlen(lines[i]) ? run_seed : run_line)(lines[i]);
   return tear_down(NULL) != 0 || wrong != 0;
 }
 
 static int run_batches(void) {
   struct CMUnitTest tests[64];
   size_t count = 0;
+  char pattern[4096];
   glob_t found;
-  if (glob(PROBLEMS "/*.txt", 0, NULL, &found) != 0) {
-    print_error("no batches in " PROBLEMS "\n");
+  snprintf(pattern, sizeof pattern, "%s/*.txt", folder());
+  if (glob(pattern, 0, NULL, &found) != 0) {
+    print_error("no batches in %s\n", folder());
     return 1;
   }
   for (; count < found.gl_pathc && count < 64; count++)

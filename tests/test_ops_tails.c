@@ -45,7 +45,7 @@ static int run(char *line) {
     char placed[PROBLEM_TEXT], why[PROBLEM_TEXT];
     snprintf(placed, sizeof placed, "%s data=random%s", line, places[i]);
     const struct problem p = read_problem(placed);
-    if (trial_run(&p, stream, why)) continue;
+    if (trial_run(&p, &devices, why)) continue;
     say_wrong(placed, why);
     wrong++;
   }

@@ -13,8 +13,11 @@
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_two_devices, tear_down_device)
 
+/* The first one as the environment has it, and another. */
 static int set_up_two_devices(void **state) {
-  setenv("POOLGRAD_DEVICES", "cpu,cpu", 1);
+  const char *devices = getenv("POOLGRAD_DEVICES");
+  const bool cuda = devices != NULL && strncmp(devices, "cuda", 4) == 0;
+  setenv("POOLGRAD_DEVICES", cuda ? "cuda:0,cpu" : "cpu,cpu", 1);
   return set_up_device(state);
 }
 

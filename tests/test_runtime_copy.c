@@ -13,8 +13,8 @@
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down_device)
 
 enum { BYTES = 100, USABLE = 160, LARGE = 9 * 1000 * 1000 + 7 };
-static char *device, *pinned, *large, *other; /* the last two on the device */
-static char pageable[USABLE + 1];
+static char *device, *pinned, *large, *other; /* all but pinned on the device */
+static char pageable[USABLE + 1], found[LARGE], pattern[LARGE];
 static aclrtStream stream;
 static sem_t gate;
 
@@ -136,7 +136,7 @@ static void pinned_copies_return_at_once(void **state) {
   memset(pinned, 77, BYTES); /* the stream has not looked yet */
   (void)sem_post(&gate);
   OK_OR_SAY(aclrtSynchronizeStream(stream));
-  assert_int_equal(device[BYTES - 1], 77);
+  assert_int_equal(fetch_byte(device + BYTES - 1), 77);
   assert_int_equal(pageable[BYTES - 1], 77);
   OK_OR_SAY(aclrtHostUnregister(pageable));
 }
@@ -144,12 +144,13 @@ static void pinned_copies_return_at_once(void **state) {
 static void write_slowly(void *unused) {
   (void)unused;
   for (int turn = 0; turn < 100000; turn++) sched_yield();
-  memset(device, 88, BYTES);
+  memset(pinned, 88, BYTES);
 }
 
 static void pageable_copies_wait_for_the_stream(void **state) {
   (void)state;
   OK_OR_SAY(aclrtLaunchHostFunc(stream, write_slowly, NULL));
+  OK_OR_SAY(aclrtMemcpyAsync(device, BYTES, pinned, BYTES, ACL_MEMCPY_HOST_TO_DEVICE, stream));
   OK_OR_SAY(aclrtMemcpyAsync(pageable, BYTES, device, BYTES, ACL_MEMCPY_DEVICE_TO_HOST, stream));
   assert_int_equal(pageable[BYTES - 1], 88);
   FAILS(aclrtMemcpyAsync(pageable, 8, pinned, 8, ACL_MEMCPY_HOST_TO_HOST, stream), 207000,
@@ -167,20 +168,20 @@ static void fills_are_checked_and_take_eight_bits(void **state) {
   OK_OR_SAY(aclrtMemset(device, BYTES, 0x1ff, 50));
   OK_OR_SAY(aclrtMemsetAsync(device + 50, 50, -2, 25, stream));
   OK_OR_SAY(aclrtSynchronizeStream(stream));
-  assert_int_equal((unsigned char)device[49], 0xff);
-  assert_int_equal((unsigned char)device[74], 0xfe);
-  assert_int_equal(device[75], 3);
+  assert_int_equal(fetch_byte(device + 49), 0xff);
+  assert_int_equal(fetch_byte(device + 74), 0xfe);
+  assert_int_equal(fetch_byte(device + 75), 3);
 }
 
 static void words_are_filled_whole(void **state) {
   (void)state;
   const uint32_t word = 0x12345678;
-  uint32_t found[4];
+  uint32_t filled[4];
   OK_OR_SAY(aclrtMemsetD32(device, 16, word, 4));
   OK_OR_SAY(aclrtMemsetD32Async(device + 4, 4, ~word, 1, stream));
   OK_OR_SAY(aclrtSynchronizeStream(stream));
-  memcpy(found, device, sizeof found);
-  assert_true(found[0] == word && found[1] == ~word && found[3] == word);
+  fetch(filled, device, sizeof filled);
+  assert_true(filled[0] == word && filled[1] == ~word && filled[3] == word);
   OK_OR_SAY(aclrtMemsetD32(device, 0, word, 0));
   FAILS(aclrtMemsetD32(NULL, 8, 0, 1), 100000, "aclrtMemsetD32", "NULL");
   FAILS(aclrtMemsetD32(device + 2, 8, 0, 1), 100000, "aclrtMemsetD32", "multiple of 4");
@@ -190,16 +191,21 @@ static void words_are_filled_whole(void **state) {
   FAILS(aclrtMemsetD32Async(device, 3, 0, 1, stream), 100000, "aclrtMemsetD32Async", "memSize");
 }
 
+static void expect_on_device(const void *at, const char *bytes, size_t count) {
+  fetch(found, at, count);
+  assert_memory_equal(found, bytes, count);
+}
+
 static void rows_are_copied_by_their_pitch(void **state) {
   (void)state;
   static const char expected[] = "ab\3\3\3cd\3\3\3ef\3\3";
   const aclrtMemcpyKind kind = ACL_MEMCPY_HOST_TO_DEVICE;
   OK_OR_SAY(aclrtMemcpy2d(device, 5, "ab-cd-ef", 3, 2, 3, kind));
-  assert_memory_equal(device, expected, 14);
+  expect_on_device(device, expected, 14);
   memcpy(pinned, "gh-ij-kl", 8);
   OK_OR_SAY(aclrtMemcpy2dAsync(device, 5, pinned, 3, 2, 3, kind, stream));
   OK_OR_SAY(aclrtSynchronizeStream(stream));
-  assert_memory_equal(device + 5, "ij\3\3\3kl", 7);
+  expect_on_device(device + 5, "ij\3\3\3kl", 7);
   OK_OR_SAY(aclrtMemcpy2d(NULL, 0, NULL, 0, 0, 1, kind_of(99)));
   OK_OR_SAY(aclrtMemcpy2dAsync(NULL, 0, NULL, 0, 1, 0, kind_of(99), stream));
   FAILS(aclrtMemcpy2d(NULL, 8, pinned, 8, 8, 1, kind), 100000, "aclrtMemcpy2d", "dst is NULL");
@@ -219,16 +225,17 @@ static void a_batch_tells_which_copy_was_wrong(void **state) {
   aclrtMemcpyBatchAttr attrs[2];
   memset(attrs, 0, sizeof attrs);
   OK_OR_SAY(aclrtMemcpyBatch(dsts, rooms, srcs, sizes, 3, attrs, at, 2, &failed));
-  assert_true(device[7] == 1 && device[8] == 3 && device[23] == 1 && device[24] == 3);
+  fetch(found, device, BYTES);
+  assert_true(found[7] == 1 && found[8] == 3 && found[23] == 1 && found[24] == 3);
   memset(pinned, 9, BYTES);
   OK_OR_SAY(aclrtMemcpyBatchAsync(dsts, rooms, srcs, sizes, 3, NULL, NULL, 0, NULL, stream));
   OK_OR_SAY(aclrtSynchronizeStream(stream));
-  assert_true(device[0] == 9 && device[23] == 9);
+  assert_true(fetch_byte(device) == 9 && fetch_byte(device + 23) == 9);
   rooms[2] = 7;
   memset(pinned, 4, BYTES);
   FAILS(aclrtMemcpyBatch(dsts, rooms, srcs, sizes, 3, attrs, at, 2, &failed), 107000, "destMax");
   assert_int_equal(failed, 2);
-  assert_int_equal(device[16], 9);
+  assert_int_equal(fetch_byte(device + 16), 9);
   srcs[0] = NULL;
   FAILS(aclrtMemcpyBatchAsync(dsts, rooms, srcs, sizes, 3, attrs, at, 2, &failed, stream), 100000,
         "aclrtMemcpyBatchAsync", "src is NULL");
@@ -258,7 +265,7 @@ static void a_stream_waits_until_a_word_compares(void **state) {
       {ACL_STREAM_WAIT_VALUE_NOR, 15, UINT64_MAX - 3, 16},
   };
   aclrtStream writer;
-  uint64_t found = 1;
+  uint64_t last = 1;
   OK_OR_SAY(aclrtCreateStream(&writer));
   for (size_t i = 0; i < LENGTH(rows); i++) {
     OK_OR_SAY(aclrtValueWrite(device, rows[i].before, 0, writer));
@@ -268,8 +275,8 @@ static void a_stream_waits_until_a_word_compares(void **state) {
     OK_OR_SAY(aclrtValueWrite(device, rows[i].after, 0, writer));
     OK_OR_SAY(aclrtSynchronizeStreamWithTimeout(stream, 60000));
   }
-  OK_OR_SAY(aclrtMemcpy(&found, 8, device, 8, ACL_MEMCPY_DEVICE_TO_HOST));
-  assert_int_equal(found, 16);
+  fetch(&last, device, sizeof last);
+  assert_int_equal(last, 16);
   FAILS(aclrtValueWrite(NULL, 0, 0, stream), 100000, "aclrtValueWrite", "devAddr is NULL");
   FAILS(aclrtValueWrite(device + 4, 0, 0, stream), 107008, "aclrtValueWrite", "multiple of 8");
   FAILS(aclrtValueWrite(device, 0, 1, stream), 107000, "aclrtValueWrite", "flag is 1");
@@ -278,33 +285,37 @@ static void a_stream_waits_until_a_word_compares(void **state) {
   FAILS(aclrtValueWait(device, 0, 4, stream), 107000, "aclrtValueWait", "flag is 4");
 }
 
-static void fill_with_pattern(char *at, size_t bytes) {
-  for (size_t i = 0; i < bytes; i++) at[i] = (char)(i * 7 + i / 251);
+static void make_pattern(size_t bytes) {
+  for (size_t i = 0; i < bytes; i++) pattern[i] = (char)(i * 7 + i / 251);
 }
 
 static void expect_all(const char *at, size_t bytes, int value) {
+  fetch(found, at, bytes);
   for (size_t i = 0; i < bytes; i++)
-    if (at[i] != (char)value) fail_msg("byte %zu is %d, not %d", i, at[i], value);
+    if (found[i] != (char)value) fail_msg("byte %zu is %d, not %d", i, found[i], value);
 }
 
 static void move_much(size_t bytes) {
-  fill_with_pattern(large, bytes);
+  make_pattern(bytes);
+  send(large, pattern, bytes);
   OK_OR_SAY(aclrtMemcpy(other, LARGE, large, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE));
-  assert_memory_equal(other, large, bytes);
+  expect_on_device(other, pattern, bytes);
   OK_OR_SAY(aclrtMemcpyAsync(large + 1, LARGE, large, bytes, ACL_MEMCPY_DEFAULT, stream));
   OK_OR_SAY(aclrtSynchronizeStream(stream));
-  assert_memory_equal(large + 1, other, bytes); /* overlapping ranges move as if by memmove */
+  expect_on_device(large + 1, pattern, bytes); /* overlapping ranges move as if by memmove */
   OK_OR_SAY(aclrtMemcpy2d(large, 3000, other, 2999, 2999, 3000, ACL_MEMCPY_DEVICE_TO_DEVICE));
+  fetch(pattern, other, LARGE);
+  fetch(found, large, LARGE);
   for (size_t row = 0; row < 3000; row++)
-    assert_memory_equal(large + row * 3000, other + row * 2999, 2999);
+    assert_memory_equal(found + row * 3000, pattern + row * 2999, 2999);
   OK_OR_SAY(aclrtMemset(other, LARGE, 6, LARGE));
   OK_OR_SAY(aclrtMemset(other + 1, LARGE, 5, bytes));
   expect_all(other + 1, bytes, 5);
-  assert_true(other[0] == 6 && other[bytes + 1] == 6);
+  assert_true(fetch_byte(other) == 6 && fetch_byte(other + bytes + 1) == 6);
   OK_OR_SAY(aclrtMemsetD32Async(other + 4, LARGE, 0x07070707, bytes / 4, stream));
   OK_OR_SAY(aclrtSynchronizeStream(stream));
   expect_all(other + 4, bytes / 4 * 4, 7);
-  assert_int_equal(other[3], 5);
+  assert_int_equal(fetch_byte(other + 3), 5);
 }
 
 static void much_memory_is_moved_right_by_any_number_of_threads(void **state) {

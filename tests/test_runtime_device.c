@@ -10,8 +10,11 @@
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_two_devices, tear_down_device)
 
+/* The first one as the environment has it, and another. */
 static int set_up_two_devices(void **state) {
-  setenv("POOLGRAD_DEVICES", "cpu,cpu", 1);
+  const char *devices = getenv("POOLGRAD_DEVICES");
+  const bool cuda = devices != NULL && strncmp(devices, "cuda", 4) == 0;
+  setenv("POOLGRAD_DEVICES", cuda ? "cuda:0,cpu" : "cpu,cpu", 1);
   return set_up_device(state);
 }
 
@@ -241,8 +244,10 @@ static void capabilities_are_told_or_refused(void **state) {
   (void)state;
   int64_t value = 0;
   int32_t feature = 9, can = 9;
-  OK_OR_SAY(aclGetDeviceCapability(0, ACL_DEVICE_INFO_AI_CORE_NUM, &value));
+  OK_OR_SAY(aclGetDeviceCapability(1, ACL_DEVICE_INFO_AI_CORE_NUM, &value));
   assert_int_equal(value, poolgrad_threads());
+  OK_OR_SAY(aclGetDeviceCapability(0, ACL_DEVICE_INFO_AI_CORE_NUM, &value));
+  assert_true(on_cuda() ? value > 0 : value == poolgrad_threads());
   OK_OR_SAY(aclGetDeviceCapability(0, ACL_DEVICE_INFO_L2_SIZE, &value));
   FAILS(aclGetDeviceCapability(0, (aclDeviceInfo)3, &value), 100000, "aclGetDeviceCapability", "3");
   OK_OR_SAY(aclrtGetDeviceCapability(0, ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV, &feature));
@@ -258,6 +263,7 @@ static void capabilities_are_told_or_refused(void **state) {
 
 static void peers_are_other_devices(void **state) {
   (void)state;
+  SKIP_ON_CUDA("a GPU and the CPU are no peers");
   int32_t can = -1;
   OK_OR_SAY(aclrtDeviceCanAccessPeer(&can, 0, 1));
   assert_int_equal(can, 1);
@@ -290,6 +296,7 @@ static uint32_t thread_limit(void) {
 
 static void core_limits_are_kept(void **state) {
   (void)state;
+  SKIP_ON_CUDA("only the CPU device's cores can be chosen: its threads");
   const aclrtDevResLimitType type = ACL_RT_DEV_RES_VECTOR_CORE, bad = (aclrtDevResLimitType)2;
   aclrtStream stream;
   uint32_t value = 0;

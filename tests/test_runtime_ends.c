@@ -263,9 +263,10 @@ static void finish_race(void) {
 
 /* Ends contexts the moment somebody begins to make a stream in them. */
 static void end_under_makers(int (*fn)(void)) {
+  const int rounds = on_cuda() ? 50 : 1000; /* a driver takes its time */
   begin_race(make_streams);
   OK_OR_SAY(fn()); /* the fixture's use */
-  for (int round = 0; round < 1000; round++) {
+  for (int round = 0; round < rounds; round++) {
     aclrtContext fresh;
     OK_OR_SAY(aclrtSetDevice(0));
     OK_OR_SAY(aclrtGetCurrentContext(&fresh));
@@ -294,9 +295,10 @@ static void no_stream_survives_a_finalize_that_races_with_its_making(void **stat
 }
 
 static void finalize_under_users(bool make_streams_too) {
+  const int rounds = on_cuda() ? 20 : 100;
   racers_make_streams = make_streams_too;
   begin_race(use_device);
-  for (int round = 0; round < 100; round++) {
+  for (int round = 0; round < rounds; round++) {
     for (int i = 0; i < 4; i++) OK_OR_SAY(aclrtCreateStream(&stream)); /* a longer end */
     OK_OR_SAY(finalize_and_init());
     OK_OR_SAY(aclrtSetDevice(0));

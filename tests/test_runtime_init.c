@@ -189,7 +189,7 @@ static void runtime_functions_do_without_init(void **state) {
   uint32_t count = 0;
   void *memory = NULL;
   OK_OR_SAY(aclrtGetDeviceCount(&count));
-  assert_int_equal(count, 1);
+  assert_in_range(count, 1, 64);
   OK_OR_SAY(aclrtSetDevice(0));
   OK_OR_SAY(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
   OK_OR_SAY(aclrtMemsetAsync(memory, 64, 1, 64, NULL));
@@ -317,6 +317,7 @@ static void a_wrong_thread_count_is_refused(void **state) {
 static void the_thread_count_is_the_devices_cores(void **state) {
   (void)state;
   int64_t cores = 0;
+  setenv("POOLGRAD_DEVICES", "cpu", 1);
   setenv("POOLGRAD_THREADS", "3", 1);
   OK_OR_SAY(aclInit(NULL));
   assert_int_equal(poolgrad_threads(), 3);

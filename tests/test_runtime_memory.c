@@ -80,7 +80,10 @@ static void padding_is_there_and_zero(void **state) {
         const size_t usable = (sizes[s] + 31) / 32 * 32 + makers[m].padding;
         OK_OR_SAY(makers[m].allocate(&memory, sizes[s], policies[p]));
         assert_int_equal((uintptr_t)memory % 64, 0);
-        for (size_t i = sizes[s]; i < usable; i++) assert_int_equal(((char *)memory)[i], 0);
+        char padding[64] = {1};
+        OK_OR_SAY(aclrtMemcpy(padding, sizeof padding, (char *)memory + sizes[s], usable - sizes[s],
+                              ACL_MEMCPY_DEFAULT));
+        for (size_t i = 0; i < usable - sizes[s]; i++) assert_int_equal(padding[i], 0);
         OK_OR_SAY(aclrtMemset(memory, usable, 0x5a, usable));
         FAILS(aclrtMemset(memory, SIZE_MAX, 0, usable + 1), 107000, "aclrtMemset", "end");
         OK_OR_SAY(makers[m].release(memory));
@@ -207,7 +210,7 @@ static void addresses_know_where_they_lie(void **state) {
   OK_OR_SAY(aclrtMallocHost(&host, 100));
   assert_int_equal(about(device).location.type, ACL_MEM_LOCATION_TYPE_DEVICE);
   assert_int_equal(about(device).location.id, 0);
-  assert_int_equal(about(device).pageSize, sysconf(_SC_PAGESIZE));
+  if (!on_cuda()) assert_int_equal(about(device).pageSize, sysconf(_SC_PAGESIZE));
   assert_int_equal(about((char *)device + 159).location.type, ACL_MEM_LOCATION_TYPE_DEVICE);
   assert_int_equal(about((char *)device + 160).location.type, ACL_MEM_LOCATION_TYPE_UNREGISTERED);
   assert_int_equal(about(host).location.type, ACL_MEM_LOCATION_TYPE_HOST);
@@ -270,7 +273,7 @@ static void free_and_total_bytes_are_real(void **state) {
   size_t available = 0, total = 0;
   for (size_t i = 0; i < LENGTH(real); i++) {
     OK_OR_SAY(aclrtGetMemInfo(real[i], &available, &total));
-    assert_int_equal(total, machine);
+    if (!on_cuda()) assert_int_equal(total, machine);
     assert_true(available > 0 && available < total);
   }
   for (size_t i = 0; i < LENGTH(none); i++) {

@@ -24,7 +24,8 @@ static second_phase *const phase_2[OPS] = {
     aclnnMaxPool2dWithIndicesBackward, aclnnAdaptiveAvgPool3dBackward, aclnnAvgPool2dBackward};
 
 /* Windows of 2 x 2 (x 2) side by side in planes of 4 x 4 (x 4) cells; each gradient is 8 times its
- * number, and where there are indices it goes to the first cell of its window. */
+ * number, and where there are indices it goes to the first cell of its window.  A pointer to this
+ * points into the device's memory. */
 struct data {
   float grads[OUTPUTS], cells[CELLS];
   int32_t index[OUTPUTS];
@@ -35,22 +36,29 @@ struct objects {
   aclIntArray *a[ARRAYS];
 };
 
-static struct data data[2];
+static struct data *data; /* two of them */
 static aclrtStream stream;
 static sem_t gate;
 
 static bool has_depth(enum op op) { return op == ADAPTIVE_MAX_3D || op == ADAPTIVE_AVG_3D; }
 static bool has_indices(enum op op) { return op <= MAX_POOL; }
 
-static void fill(struct data *d, enum op op) {
+static aclError try_fill(struct data *d, enum op op) {
+  struct data made;
   for (int i = 0; i < OUTPUTS; i++) {
-    d->grads[i] = (float)(i * 8);
-    d->index[i] = (has_depth(op) ? i / 4 % 2 * 32 : 0) + i / 2 % 2 * 8 + i % 2 * 2;
+    made.grads[i] = (float)(i * 8);
+    made.index[i] = (has_depth(op) ? i / 4 % 2 * 32 : 0) + i / 2 % 2 * 8 + i % 2 * 2;
   }
-  for (int i = 0; i < CELLS; i++) d->cells[i] = -1;
+  for (int i = 0; i < CELLS; i++) made.cells[i] = -1;
+  return aclrtMemcpy(d, sizeof *d, &made, sizeof made, ACL_MEMCPY_HOST_TO_DEVICE);
 }
 
-static bool is_right(const float *cells, enum op op) {
+static void fill(struct data *d, enum op op) { OK_OR_SAY(try_fill(d, op)); }
+
+static bool is_right(const struct data *d, enum op op) {
+  float cells[CELLS];
+  if (aclrtMemcpy(cells, sizeof cells, d->cells, sizeof cells, ACL_MEMCPY_DEVICE_TO_HOST) != 0)
+    return false;
   const int depth = has_depth(op) ? 4 : 1, windows = has_depth(op) ? 2 : 1;
   for (int i = 0; i < 6 * depth * 16; i++) {
     const int w = i % 4, h = i / 4 % 4, d = i / 16 % depth, plane = i / 16 / depth;
@@ -123,10 +131,11 @@ static aclnnStatus call(enum op op, struct data *d, aclrtStream on) {
 }
 
 static int set_up(void **state) {
-  setenv("POOLGRAD_DEVICES", "cpu", 1); /* device memory is looked into here */
   setenv("POOLGRAD_INDEX_CHECK", "error", 1);
   sem_init(&gate, 0, 0);
-  return set_up_device(state) != 0 || aclrtCreateStream(&stream) != ACL_SUCCESS;
+  if (set_up_device(state) != 0 || aclrtCreateStream(&stream) != ACL_SUCCESS) return 1;
+  data = device_memory(2 * sizeof *data);
+  return 0;
 }
 
 static int tear_down(void **state) {
@@ -157,24 +166,25 @@ static void nothing_is_needed_once_phase_2_returned(void **state) {
     fill(&data[0], op);
     block(stream);
     OK_OR_SAY(call(op, &data[0], stream));
-    assert_true(data[0].cells[0] == -1); /* not begun */
+    float first;
+    fetch(&first, data[0].cells, sizeof first);
+    assert_true(first == -1); /* not begun */
     unblock_and_sync();
-    assert_true(is_right(data[0].cells, op));
+    assert_true(is_right(&data[0], op));
   }
 }
 
 static void a_thousand_calls_wait_for_one_synchronise(void **state) {
   (void)state;
-  struct data *many = calloc(CALLS, sizeof *many);
-  assert_non_null(many);
+  struct data *many = device_memory(CALLS * sizeof *many);
   block(stream);
   for (int i = 0; i < CALLS; i++) {
     fill(&many[i], (enum op)(i % OPS));
     OK_OR_SAY(call((enum op)(i % OPS), &many[i], stream));
   }
   unblock_and_sync();
-  for (int i = 0; i < CALLS; i++) assert_true(is_right(many[i].cells, (enum op)(i % OPS)));
-  free(many);
+  for (int i = 0; i < CALLS; i++) assert_true(is_right(&many[i], (enum op)(i % OPS)));
+  OK_OR_SAY(aclrtFree(many));
 }
 
 struct elsewhere {
@@ -201,7 +211,7 @@ static void phase_2_may_run_on_another_thread(void **state) {
     destroy(&o);
     assert_int_equal(e.status, ACLNN_SUCCESS);
     OK_OR_SAY(aclrtSynchronizeStream(stream));
-    assert_true(is_right(data[0].cells, op));
+    assert_true(is_right(&data[0], op));
   }
 }
 
@@ -222,13 +232,13 @@ static void a_repeatable_executor_follows_its_addresses(void **state) {
     OK_OR_SAY(aclDestroyAclOpExecutor(executor));
     destroy(&o);
     unblock_and_sync();
-    for (int i = 0; i < 2; i++) assert_true(is_right(data[i].cells, op));
+    for (int i = 0; i < 2; i++) assert_true(is_right(&data[i], op));
   }
 }
 
 struct worker {
   pthread_t thread;
-  struct data data[OPS];
+  struct data *data; /* OPS of them */
   int failures;
 };
 
@@ -238,11 +248,11 @@ static void *work(void *argument) {
   w->failures = aclrtSetDevice(0) != ACL_SUCCESS || aclrtCreateStream(&mine) != ACL_SUCCESS;
   for (int round = 0; round < 50 && w->failures == 0; round++) {
     for (enum op op = 0; op < OPS; op++) {
-      fill(&w->data[op], op);
+      w->failures += try_fill(&w->data[op], op) != ACL_SUCCESS;
       w->failures += call(op, &w->data[op], mine) != ACLNN_SUCCESS;
     }
     w->failures += aclrtSynchronizeStream(mine) != ACL_SUCCESS;
-    for (enum op op = 0; op < OPS; op++) w->failures += !is_right(w->data[op].cells, op);
+    for (enum op op = 0; op < OPS; op++) w->failures += !is_right(&w->data[op], op);
   }
   w->failures += aclrtDestroyStream(mine) != ACL_SUCCESS;
   return NULL;
@@ -251,6 +261,7 @@ static void *work(void *argument) {
 static void eight_threads_run_all_operators_on_streams_of_their_own(void **state) {
   (void)state;
   static struct worker workers[THREADS];
+  for (int i = 0; i < THREADS; i++) workers[i].data = device_memory(OPS * sizeof(struct data));
   for (int i = 0; i < THREADS; i++)
     assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
   for (int i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
@@ -272,14 +283,37 @@ static void two_streams_may_read_one_grad_output(void **state) {
     destroy(&o);
     OK_OR_SAY(aclrtSynchronizeStream(stream));
     OK_OR_SAY(aclrtSynchronizeStream(other));
-    for (int i = 0; i < 2; i++) assert_true(is_right(data[i].cells, op));
+    for (int i = 0; i < 2; i++) assert_true(is_right(&data[i], op));
   }
+  OK_OR_SAY(aclrtDestroyStream(other));
+}
+
+static void an_event_orders_a_copy_behind_another_streams_operator(void **state) {
+  (void)state;
+  aclrtStream other;
+  aclrtEvent event;
+  const size_t bytes = sizeof data->cells;
+  OK_OR_SAY(aclrtCreateStream(&other));
+  OK_OR_SAY(aclrtCreateEvent(&event));
+  for (enum op op = 0; op < OPS; op++) {
+    for (int i = 0; i < 2; i++) fill(&data[i], op);
+    block(stream);
+    OK_OR_SAY(call(op, &data[0], stream));
+    OK_OR_SAY(aclrtRecordEvent(event, stream));
+    OK_OR_SAY(aclrtStreamWaitEvent(other, event));
+    OK_OR_SAY(aclrtMemcpyAsync(data[1].cells, bytes, data[0].cells, bytes,
+                               ACL_MEMCPY_DEVICE_TO_DEVICE, other));
+    sem_post(&gate);
+    OK_OR_SAY(aclrtSynchronizeStream(other));
+    assert_true(is_right(&data[1], op));
+  }
+  OK_OR_SAY(aclrtDestroyEvent(event));
   OK_OR_SAY(aclrtDestroyStream(other));
 }
 
 static void destroying_a_stream_finishes_its_operators(void **state) {
   (void)state;
-  static struct data each[OPS];
+  struct data *each = device_memory(OPS * sizeof *each);
   aclrtStream other;
   OK_OR_SAY(aclrtCreateStream(&other));
   block(other);
@@ -289,7 +323,7 @@ static void destroying_a_stream_finishes_its_operators(void **state) {
   }
   sem_post(&gate);
   OK_OR_SAY(aclrtDestroyStream(other));
-  for (enum op op = 0; op < OPS; op++) assert_true(is_right(each[op].cells, op));
+  for (enum op op = 0; op < OPS; op++) assert_true(is_right(&each[op], op));
   FAILS(call(AVG_POOL, &each[0], other), ACLNN_ERR_RUNTIME_ERROR, "a destroyed stream");
 }
 
@@ -308,7 +342,7 @@ static void a_wrong_index_is_told_to_the_exception_callback(void **state) {
     OK_OR_SAY(call(op, &data[0], stream));
     OK_OR_SAY(aclrtSynchronizeStream(stream));
     assert_int_equal(told, 0);
-    data[0].index[5] = -1;
+    send(&data[0].index[5], &(int32_t){-1}, sizeof(int32_t));
     OK_OR_SAY(call(op, &data[0], stream));
     FAILS(aclrtSynchronizeStream(stream), 507015, "the first at", "is -1;");
     assert_int_equal(told, 1);
@@ -355,7 +389,7 @@ static void phase_2_looks_at_the_addresses(void **state) {
     OK_OR_SAY(aclSetRawTensorAddr(o.t[SELF], data[0].cells)); /* never read */
     OK_OR_SAY(phase_2[op](NULL, 0, prepare(op, &o), stream));
     OK_OR_SAY(aclrtSynchronizeStream(stream));
-    assert_true(is_right(data[0].cells, op));
+    assert_true(is_right(&data[0], op));
     FAILS(phase_2[op](NULL, 0, NULL, stream), ACLNN_ERR_PARAM_NULLPTR, ": executor is NULL");
     destroy(&o);
   }
@@ -393,6 +427,7 @@ int main(void) {
       TEST(a_repeatable_executor_follows_its_addresses),
       TEST(eight_threads_run_all_operators_on_streams_of_their_own),
       TEST(two_streams_may_read_one_grad_output),
+      TEST(an_event_orders_a_copy_behind_another_streams_operator),
       TEST(destroying_a_stream_finishes_its_operators),
       TEST(a_wrong_index_is_told_to_the_exception_callback),
       TEST(phase_2_looks_at_the_addresses),

@@ -31,6 +31,33 @@ static size_t element_bytes(const struct problem *p, int tensor) {
   return tensor == INDICES ? (size_t)p->index_bytes : float_formats[p->type].bytes;
 }
 
+/* --- devices -----------------------------------------------------------------------------------
+ */
+
+bool trial_devices_open(struct trial_devices *devices) {
+  uint32_t count = 0;
+  *devices = (struct trial_devices){.count = 0};
+  if (aclrtGetDeviceCount(&count) != ACL_SUCCESS) return false;
+  for (int i = 0; i < (int)count && i < TRIAL_DEVICES; i++, devices->count++)
+    if ((i > 0 && aclrtSetDevice(i) != ACL_SUCCESS) ||
+        aclrtGetCurrentContext(&devices->at[i].context) != ACL_SUCCESS ||
+        aclrtCreateStream(&devices->at[i].stream) != ACL_SUCCESS)
+      return false;
+  return aclrtSetCurrentContext(devices->at[0].context) == ACL_SUCCESS;
+}
+
+bool trial_devices_close(struct trial_devices *devices) {
+  bool good = true;
+  for (int i = devices->count - 1; i >= 0; i--)
+    good = aclrtSetCurrentContext(devices->at[i].context) == ACL_SUCCESS &&
+           aclrtDestroyStream(devices->at[i].stream) == ACL_SUCCESS &&
+           (i == 0 || aclrtResetDevice(i) == ACL_SUCCESS) && good;
+  return good;
+}
+
+/* --- the data ----------------------------------------------------------------------------------
+ */
+
 static bool make_memory(struct trial *t) {
   for (int i = 0; i < POOL_TENSORS; i++) {
     t->layout[i] = tensor_lay_out(&t->problem, i);
@@ -46,13 +73,7 @@ static bool make_memory(struct trial *t) {
   return t->x != NULL && t->grad_in != NULL && t->grad_out != NULL && t->index != NULL;
 }
 
-bool trial_open(struct trial *t, const struct problem *p) {
-  *t = (struct trial){.problem = *p, .pool = problem_pooling(p)};
-  if (!make_memory(t)) {
-    snprintf(t->why, sizeof t->why, "no memory for the problem");
-    return false;
-  }
-  trial_fill(t);
+static bool send_all(struct trial *t) {
   for (int i = 0; i < POOL_TENSORS; i++) {
     const int status = guarded_send(&t->memory[i]);
     if (status != ACL_SUCCESS) return fail(t, "sending the data", status);
@@ -60,13 +81,34 @@ bool trial_open(struct trial *t, const struct problem *p) {
   return true;
 }
 
+bool trial_open(struct trial *t, const struct problem *p, const struct trial_devices *devices) {
+  *t = (struct trial){.devices = devices, .problem = *p, .pool = problem_pooling(p)};
+  if (!make_memory(t)) {
+    snprintf(t->why, sizeof t->why, "no memory for the problem");
+    return false;
+  }
+  trial_fill(t);
+  return send_all(t);
+}
+
+bool trial_move(struct trial *t, int device) {
+  if (device == t->device) return true;
+  for (int i = 0; i < POOL_TENSORS; i++) guarded_leave(&t->memory[i]);
+  guarded_free(&t->workspace);
+  t->device = device;
+  const int status = aclrtSetCurrentContext(t->devices->at[device].context);
+  return status == ACL_SUCCESS ? send_all(t) : fail(t, "changing the device", status);
+}
+
 void trial_close(struct trial *t) {
+  if (t->device != 0) (void)aclrtSetCurrentContext(t->devices->at[0].context);
   for (int i = 0; i < POOL_TENSORS; i++) guarded_free(&t->memory[i]);
   guarded_free(&t->workspace);
   free(t->x);
   free(t->grad_in);
   free(t->grad_out);
   free(t->index);
+  free(t->right);
 }
 
 /* --- the call ----------------------------------------------------------------------------------
@@ -184,7 +226,8 @@ static bool finish(struct trial *t, aclrtStream stream) {
   return true;
 }
 
-bool trial_launch(struct trial *t, aclrtStream stream) {
+bool trial_launch(struct trial *t) {
+  const aclrtStream stream = t->devices->at[t->device].stream;
   struct call c;
   make_call(t, &c);
   const bool started = start(t, &c, stream);
@@ -237,11 +280,13 @@ bool trial_fetch(struct trial *t) {
   return fetch(t, &t->workspace, "the workspace");
 }
 
-bool trial_run(const struct problem *p, aclrtStream stream, char why[PROBLEM_TEXT]) {
+bool trial_run(const struct problem *p, const struct trial_devices *devices,
+               char why[PROBLEM_TEXT]) {
   struct trial t;
-  const bool right =
-      trial_open(&t, p) && trial_launch(&t, stream) && trial_fetch(&t) && trial_compare(&t);
-  if (!right) memcpy(why, t.why, PROBLEM_TEXT);
+  bool right = trial_open(&t, p, devices);
+  for (int i = 0; right && i < devices->count; i++)
+    right = trial_move(&t, i) && trial_launch(&t) && trial_fetch(&t) && trial_compare(&t);
+  if (!right) snprintf(why, PROBLEM_TEXT, "device %d: %.490s", t.device, t.why);
   trial_close(&t);
   return right;
 }

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A problem with its data on the device: run it through the public API, as often as wanted, and
- * compare what came out with the reference. */
+/* A problem with its data on a device: run it through the public API, as often and on as many
+ * devices as wanted, and compare what came out with the reference and with each other. */
 #ifndef PG_TESTS_TRIAL_H_
 #define PG_TESTS_TRIAL_H_
 
 #include "acl/acl.h"
 #include "guarded.h"
 
+enum { TRIAL_DEVICES = 8 };
+
+/* The devices of the process: a context and a stream on each. */
+struct trial_devices {
+  int count;
+  struct {
+    aclrtContext context;
+    aclrtStream stream;
+  } at[TRIAL_DEVICES];
+};
+
 struct trial {
+  const struct trial_devices *devices;
+  int device; /* where the data is */
   struct problem problem;
   struct reference_pooling pool;
   struct tensor_layout layout[POOL_TENSORS];
@@ -17,17 +30,27 @@ struct trial {
   double *grad_out; /* as the device has it */
   int64_t *index;   /* as the device has it */
   double *grad_in;  /* after trial_fetch */
+  double *right;    /* the first result, once it was compared with the reference */
   int64_t outputs, cells;
   bool bad_index_reported; /* the latest run failed because of indices outside their plane */
   int64_t reported;        /* how many the message counted */
+  int64_t dropped;         /* how many there are, as the reference counts */
   char why[PROBLEM_TEXT];
 };
 
-/* Makes the data and sends it.  False leaves a sentence in why; close the trial all the same. */
-bool trial_open(struct trial *t, const struct problem *p);
+/* Enters every device; the first one is current then, as it was before.  Close what was opened. */
+bool trial_devices_open(struct trial_devices *devices);
+bool trial_devices_close(struct trial_devices *devices);
+
+/* Makes the data and sends it to the first device.  False leaves a sentence in why; close the trial
+ * all the same. */
+bool trial_open(struct trial *t, const struct problem *p, const struct trial_devices *devices);
+
+/* The same data on another device, which becomes the current one. */
+bool trial_move(struct trial *t, int device);
 
 /* Both phases and a synchronise.  Descriptions are destroyed before the work is waited for. */
-bool trial_launch(struct trial *t, aclrtStream stream);
+bool trial_launch(struct trial *t);
 
 /* Poison in gradInput again, for another launch. */
 bool trial_reset(struct trial *t);
@@ -42,13 +65,16 @@ bool trial_fetch(struct trial *t);
  * is 0 where nothing can be lost: integers, and a lone term, which is rounded once to fp32 and once
  * to its type.  NaN and infinities must be as the reference has them; zeros are +0, except for
  * negative sums that a half type cannot hold.  Then the bits: what single precision gives in the
- * one order of summation (ordered_sums.h). */
+ * one order of summation (ordered_sums.h).  Once a result was right, later ones must have its bits,
+ * a NaN's payload aside. */
 bool trial_compare(struct trial *t);
 
+/* The first device is current again. */
 void trial_close(struct trial *t);
 
-/* All of it once.  False leaves a sentence in `why`. */
-bool trial_run(const struct problem *p, aclrtStream stream, char why[PROBLEM_TEXT]);
+/* All of it once on every device.  False leaves a sentence in `why`. */
+bool trial_run(const struct problem *p, const struct trial_devices *devices,
+               char why[PROBLEM_TEXT]);
 
 /* Used by trial_open: x, grad_out and index, and their images. */
 void trial_fill(struct trial *t);

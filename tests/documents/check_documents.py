@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_documents.py --build DIR --shared DIR [--cxx COMPILER]
+"""check_documents.py (--build DIR | --extract DIR) --shared DIR [--cxx COMPILER]
 
 Takes the sample programs out of the operators' documents, compiles them unmodified against an
-installed tree, runs them and compares the numbers they print with the known answers.
+installed tree, runs them and compares the numbers they print with the known answers. With --extract
+it only puts them there.
 
 Exit: 0 all agree, 1 a program fails or prints something else, 77 no documents here.
 """
@@ -90,9 +91,19 @@ def check(number, text, prefix, folder, cxx):
     return problems
 
 
+def extract(documents, folder):
+    for path in documents:
+        program = program_in(path.read_text(encoding='utf-8'))
+        if program is not None:
+            (folder / f'{path.name[:3]}.cpp').write_text(program, encoding='utf-8')
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0])
-    parser.add_argument('--build', type=pathlib.Path, required=True)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument('--build', type=pathlib.Path)
+    what.add_argument('--extract', type=pathlib.Path)
     parser.add_argument('--shared', type=pathlib.Path, required=True)
     parser.add_argument('--cxx', default='g++')
     arguments = parser.parse_args()
@@ -101,6 +112,8 @@ def main():
     if not documents:
         print(f'skipped: no documents in {arguments.shared / "seeds"}')
         return 77
+    if arguments.extract:
+        return extract(documents, arguments.extract)
     failed = sorted(set(EXPECTED) - {path.name[:3] for path in documents})
     for number in failed:
         print(f'FAILED {number}: the document is missing')
