@@ -9,9 +9,13 @@
  * Environment, read by aclInit and aclnnInit (without them, at the first use); while devices are in
  * use their list stays, and the number of threads is read once:
  *
- *   POOLGRAD_DEVICES  The devices the program sees: a comma list of backend names, the first being
- *                     device 0. A name given twice makes two devices. "cpu" always exists.
- *                     Unset: every device that was found.
+ *   POOLGRAD_DEVICES  The devices the program sees: a comma list, the first being device 0. "cuda"
+ *                     stands for all CUDA devices, "cuda:1" for the second of them, "cpu" for the
+ *                     CPU, which always exists. A word given twice makes two devices. One that is
+ *                     unknown or has no device makes aclInit fail with 100000. Unset: all CUDA
+ *                     devices if there are any, else the CPU.
+ *   POOLGRAD_CUDA     The file of the CUDA plug-in, or "off". Read once in a process. Unset:
+ *                     libpoolgrad_cuda.so in the library's own folder.
  *   POOLGRAD_THREADS  How many threads the CPU device computes with, 1 to 1024. Anything else makes
  *                     aclInit fail with 100000. Unset or empty: as many as the CPUs this process
  *                     may use. Results do not depend on it.
@@ -60,9 +64,16 @@ POOLGRAD_API int poolgrad_set_threads(int count);
  * storage. */
 POOLGRAD_API const char *poolgrad_isa(void);
 
-/* One line per device, "0: cpu (2 threads)\n". The text belongs to the calling thread and is good
- * until that thread's next call. */
+/* One line per device, "0: cpu (2 threads)\n"; where CUDA is not used one more says why, "cuda: not
+ * used, no driver answers\n". The text belongs to the calling thread and is good until that
+ * thread's next call. */
 POOLGRAD_API const char *poolgrad_devices(void);
+
+/* The cudaStream_t behind an aclrtStream (NULL: the current context's default stream) on a CUDA
+ * device, for capturing calls into a CUDA graph and for mixing them with CUDA code. NULL when the
+ * stream is not live or not on a CUDA device; aclGetRecentErrMsg has the sentence. The CUDA stream
+ * ends with the aclrtStream. */
+POOLGRAD_API void *poolgrad_cuda_stream(void *stream);
 
 #ifdef __cplusplus
 }

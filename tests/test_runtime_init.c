@@ -17,6 +17,7 @@ static void forget_environment(void) {
   unsetenv("POOLGRAD_ISA");
   unsetenv("POOLGRAD_STREAM_BYTES");
   unsetenv("ASCEND_RT_VISIBLE_DEVICES");
+  setenv("POOLGRAD_CUDA", "off", 1); /* these are the CPU's */
 }
 
 /* Runs one check in a fresh process; a failure there is printed there and fails here. */
@@ -230,6 +231,79 @@ static void a_device_word_given_twice_makes_two_devices(void **state) {
   assert_non_null(strstr(poolgrad_devices(), "1: cpu"));
 }
 
+static void a_device_may_be_named_by_its_number(void **state) {
+  (void)state;
+  uint32_t count = 0;
+  setenv("POOLGRAD_DEVICES", "cpu:0,cpu", 1);
+  OK_OR_SAY(aclInit(NULL));
+  OK_OR_SAY(aclrtGetDeviceCount(&count));
+  assert_int_equal(count, 2);
+}
+
+static void a_wrong_device_number_is_refused(void **state) {
+  (void)state;
+  static const char *const texts[] = {"cpu:1", "cpu:7", "cpu:", "cpu:-1", "cpu:0x", "cpu:0:0"};
+  for (size_t i = 0; i < LENGTH(texts); i++) {
+    setenv("POOLGRAD_DEVICES", texts[i], 1);
+    FAILS(aclInit(NULL), 100000, "aclInit", "POOLGRAD_DEVICES", texts[i], "1 such device");
+  }
+}
+
+static void cuda_without_a_device_says_why(void **state) {
+  (void)state;
+  static const char *const texts[] = {"cuda", "cuda:0", "cpu,cuda"};
+  for (size_t i = 0; i < LENGTH(texts); i++) {
+    setenv("POOLGRAD_DEVICES", texts[i], 1);
+    FAILS(aclInit(NULL), 100000, "aclInit", "POOLGRAD_DEVICES", "'cuda'", "POOLGRAD_CUDA is off");
+  }
+}
+
+struct plugin {
+  const char *file, *reason; /* the latter NULL: the file's own name */
+};
+
+static void a_plugin_is_left_out(void **state) {
+  const struct plugin *row = *state;
+  if (row->file != NULL)
+    setenv("POOLGRAD_CUDA", row->file, 1);
+  else
+    unsetenv("POOLGRAD_CUDA");
+  OK_OR_SAY(aclInit(NULL));
+  OK_OR_SAY(aclrtSetDevice(0));
+  const char *text = poolgrad_devices();
+  assert_int_equal(strncmp(text, "0: cpu (", 8), 0);
+  const char *last = strstr(text, "\ncuda: not used, ");
+  assert_non_null(last);
+  assert_non_null(strstr(last, row->reason != NULL ? row->reason : row->file));
+  assert_int_equal(text[strlen(text) - 1], '\n');
+}
+
+/* These programs lie beside no plug-in. */
+static void without_a_plugin_the_cpu_serves(void **state) {
+  (void)state;
+  char text[64];
+  const char *file = file_with("no library at all\n", text);
+  const struct plugin rows[] = {{"off", "POOLGRAD_CUDA is off"},
+                                {NULL, "no libpoolgrad_cuda.so beside"},
+                                {"", "no libpoolgrad_cuda.so beside"},
+                                {"/nowhere/plugin.so", NULL},
+                                {"plugin.so", NULL},
+                                {file, NULL},
+                                {"libc.so.6", "poolgrad_cuda_backend"}};
+  for (size_t i = 0; i < LENGTH(rows); i++) apart("a plug-in", a_plugin_is_left_out, &rows[i]);
+}
+
+static void the_cpus_streams_have_no_cuda_stream(void **state) {
+  (void)state;
+  aclrtStream stream;
+  OK_OR_SAY(aclrtSetDevice(0));
+  OK_OR_SAY(aclrtCreateStream(&stream));
+  FAILS(poolgrad_cuda_stream(stream) != NULL, 0, "poolgrad_cuda_stream", "device 0", "cpu");
+  FAILS(poolgrad_cuda_stream(NULL) != NULL, 0, "poolgrad_cuda_stream", "device 0", "cpu");
+  OK_OR_SAY(aclrtDestroyStream(stream));
+  FAILS(poolgrad_cuda_stream(stream) != NULL, 0, "poolgrad_cuda_stream", "a destroyed stream");
+}
+
 struct visible {
   const char *text;
   int count; /* of three devices; 0: refused */
@@ -373,6 +447,11 @@ int main(void) {
       APART(runtime_functions_do_without_init),
       cmocka_unit_test(unknown_device_words_are_refused),
       APART(a_device_word_given_twice_makes_two_devices),
+      APART(a_device_may_be_named_by_its_number),
+      APART(a_wrong_device_number_is_refused),
+      APART(cuda_without_a_device_says_why),
+      cmocka_unit_test(without_a_plugin_the_cpu_serves),
+      APART(the_cpus_streams_have_no_cuda_stream),
       cmocka_unit_test(visible_devices_are_counted_anew),
       APART(an_unknown_product_is_refused),
       cmocka_unit_test(the_product_is_the_chosen_one),

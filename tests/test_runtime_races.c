@@ -246,9 +246,10 @@ static void hints_in_a_malloc_policy_do_not_change_its_pages(void **state) {
 static void a_registered_range_that_was_freed_does_not_block_an_allocation(void **state) {
   (void)state;
   static char range[4096];
+  const struct pg_device cpu = {&pg_backend_cpu, 0};
   const struct pg_memory stale[] = {
-      {.kind = PG_MEMORY_REGISTERED, .base = range, .bytes = 1024},
-      {.kind = PG_MEMORY_REGISTERED, .base = range + 2048, .bytes = 1024}};
+      {.kind = PG_MEMORY_REGISTERED, .base = range, .bytes = 1024, .device = cpu},
+      {.kind = PG_MEMORY_REGISTERED, .base = range + 2048, .bytes = 1024, .device = cpu}};
   const struct pg_memory fresh = {.kind = PG_MEMORY_DEVICE, .base = range + 512, .bytes = 2048};
   const int first = (int)pg_memory_add(&stale[0]), second = (int)pg_memory_add(&stale[1]);
   const int added = (int)pg_memory_add(&fresh);

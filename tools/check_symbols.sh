@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # check_symbols.sh <libpoolgrad.so>: the library exports what include/ declares, all of it and nothing else,
-# and needs nothing but libc.
+# and needs nothing but libc. If the CUDA plug-in lies beside it: one function, and libc as well.
 set -euo pipefail
 lib=${1:?usage: check_symbols.sh <libpoolgrad.so>}
 include=$(cd "$(dirname "$0")/.." && pwd)/include
@@ -35,8 +35,18 @@ comm -13 "$tmp/exported" "$tmp/declared" > "$tmp/missing"
 complain "declared in include/, but not exported:" "$tmp/missing"
 grep -E "^(acl|poolgrad_)" "$tmp/exported" | comm -23 - "$tmp/declared" | comm -23 - "$tmp/undeclared" > "$tmp/extra"
 complain "exported, but not declared in include/:" "$tmp/extra"
-readelf -d "$lib" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
-  grep -vE '^(lib(c|m|pthread|dl)\.so\.[0-9]+|ld-linux.*)$' > "$tmp/needed" || true
+needs() {  # needs <library>: what is no part of libc
+  readelf -d "$1" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
+    grep -vE '^(lib(c|m|pthread|dl|rt)\.so\.[0-9]+|ld-linux.*)$' || true
+}
+needs "$lib" > "$tmp/needed"
 complain "needed at run time, but not part of libc:" "$tmp/needed"
+plugin=$(dirname "$lib")/libpoolgrad_cuda.so
+if [ -e "$plugin" ]; then
+  needs "$plugin" > "$tmp/needed"
+  complain "needed by the CUDA plug-in, but not part of libc:" "$tmp/needed"
+  nm -D --defined-only "$plugin" | awk '{print $NF}' | grep -vx poolgrad_cuda_backend > "$tmp/extra" || true
+  complain "exported by the CUDA plug-in:" "$tmp/extra"
+fi
 [ $status -ne 0 ] || echo "symbols ok: $(wc -l < "$tmp/exported") exported, $(wc -l < "$tmp/declared") declared"
 exit $status

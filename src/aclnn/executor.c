@@ -203,11 +203,32 @@ static void bind(const struct pg_plan *plan, const struct memory *m, void *works
   }
 }
 
-static aclnnStatus submit(const char *api, const struct pg_plan *plan, const struct pg_step *steps,
-                          aclrtStream handle) {
+/* A kernel on one backend cannot touch another's device memory, nor one off the host memory that
+ * was not made known to it. */
+static aclnnStatus check_reach(const char *api, const struct memory *m,
+                               const struct pg_stream *stream) {
+  for (int i = 0; i < m->count && pg_several_backends(); i++) {
+    const struct pg_memory found = pg_memory_find(m->data[i]);
+    const bool other = found.kind != PG_MEMORY_UNKNOWN && found.device.backend != stream->backend;
+    PG_CHECK_AS(api, !other || (found.kind != PG_MEMORY_DEVICE && stream->backend->on_host),
+                ACLNN_ERR_PARAM_INVALID,
+                "%s lies in memory of device %d (%s), out of reach of the stream's device %d (%s)",
+                m->of[i].name, found.device_id, found.device.backend->name,
+                stream->context->device_id, stream->backend->name);
+  }
+  return ACLNN_SUCCESS;
+}
+
+static aclnnStatus submit(const char *api, const struct pg_plan *plan, const struct memory *memory,
+                          const struct pg_step *steps, aclrtStream handle) {
   struct pg_stream *stream;
   aclError status = pg_stream_resolve_any(api, handle, &stream);
   if (status == ACL_SUCCESS) {
+    const aclnnStatus reach = check_reach(api, memory, stream);
+    if (reach != ACLNN_SUCCESS) {
+      pg_stream_release(stream);
+      return reach;
+    }
     if (plan->step_count > 0)
       status = pg_stream_submit(api, stream, steps, (size_t)plan->step_count);
     pg_stream_release(stream);
@@ -231,7 +252,7 @@ static aclnnStatus execute(const char *api, struct pg_plan *plan, bool spent, vo
   PG_TRY(check_memory(api, &memory));
   if (!spent) memcpy(copies, plan->steps, (size_t)plan->step_count * sizeof *copies);
   bind(plan, &memory, workspace, steps);
-  return submit(api, plan, steps, stream);
+  return submit(api, plan, &memory, steps, stream);
 }
 
 /* An executor that is not repeatable is spent by this call, whatever comes of it: its handle is

@@ -27,6 +27,12 @@ static int core_count(int device) {
   return pg_workers_count();
 }
 
+static int64_t cache_bytes(int device) {
+  (void)device;
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : 0;
+}
+
 static aclError configure(const char *api) {
   PG_TRY(pg_kernels_configure(api));
   PG_TRY(pg_stream_configure(api));
@@ -36,6 +42,29 @@ static aclError configure(const char *api) {
 static void shut_down(void) {
   pg_queues_wait_gone();
   pg_workers_stop();
+}
+
+/* All memory is the process's: everything is in reach already. */
+static bool can_reach(int device, int peer) {
+  (void)device, (void)peer;
+  return true;
+}
+
+static aclError reach(int device, int peer, bool enable) {
+  (void)device, (void)peer, (void)enable;
+  return ACL_SUCCESS;
+}
+
+static aclError host_register(int device, void *memory, size_t bytes, bool read_only) {
+  (void)device, (void)memory, (void)bytes, (void)read_only;
+  return ACL_SUCCESS;
+}
+
+static void host_unregister(int device, void *memory) { (void)device, (void)memory; }
+
+static void *native_stream(struct pg_queue *queue) {
+  (void)queue;
+  return NULL;
 }
 
 /* Through malloc, so that sanitizers and debuggers watch device memory too. */
@@ -84,15 +113,21 @@ static aclError fill_now(int device, const struct pg_fill *fill) {
 
 const struct pg_backend pg_backend_cpu = {
     .name = "cpu",
+    .on_host = true,
     .device_count = device_count,
     .describe = describe,
     .core_count = core_count,
+    .cache_bytes = cache_bytes,
     .configure = configure,
     .shut_down = shut_down,
+    .can_reach = can_reach,
+    .reach = reach,
     .alloc = allocate,
     .free = release,
     .host_alloc = host_allocate,
     .host_free = release,
+    .host_register = host_register,
+    .host_unregister = host_unregister,
     .memory_info = memory_info,
     .copy = copy_now,
     .fill = fill_now,
@@ -105,6 +140,7 @@ const struct pg_backend pg_backend_cpu = {
     .abort = pg_queue_abort,
     .set_stop_on_failure = pg_queue_set_stop_on_failure,
     .on_own_step = pg_queue_on_own_step,
+    .native_stream = native_stream,
     .record = pg_mark_record,
     .mark_retain = pg_mark_retain,
     .mark_release = pg_mark_release,

@@ -24,6 +24,7 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/handle.h"
 #include "core/thread.h"
 #include "cpu/step.h"
 

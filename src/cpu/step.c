@@ -4,8 +4,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "acl/acl_rt.h"
 #include "core/clock.h"
+#include "core/handle.h"
+#include "core/value.h"
 #include "cpu/float_env.h"
 #include "cpu/kernel_set.h"
 #include "cpu/workers.h"
@@ -99,22 +100,10 @@ static void write_value(const struct pg_value *v) {
   pg_values_changed();
 }
 
-static bool compares(const struct pg_value *v, uint64_t found) {
-  switch (v->comparison) {
-    case ACL_STREAM_WAIT_VALUE_EQ:
-      return found == v->value;
-    case ACL_STREAM_WAIT_VALUE_AND:
-      return (found & v->value) != 0;
-    case ACL_STREAM_WAIT_VALUE_NOR:
-      return ~(found | v->value) != 0;
-    default: /* ACL_STREAM_WAIT_VALUE_GEQ: counters may wrap */
-      return (int64_t)(found - v->value) >= 0;
-  }
-}
-
 static bool is_satisfied(const struct pg_value *v) {
   uint64_t found = __atomic_load_n(v->address, __ATOMIC_ACQUIRE);
-  while (compares(v, found)) /* of several takers one wins, the others look again */
+  while (pg_value_satisfies(found, v->value,
+                            v->comparison)) /* of several takers one wins, the others look again */
     if (!v->take || __atomic_compare_exchange_n(v->address, &found, 0, false, __ATOMIC_ACQ_REL,
                                                 __ATOMIC_ACQUIRE))
       return true;

@@ -14,10 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/handle.h"
 #include "core/status.h"
 #include "kernels/kernels.h"
 
+struct pg_object; /* core/handle.h, which is not for C++: CUDA files read this one */
 struct pg_queue;
 struct pg_mark;
 
@@ -110,28 +110,38 @@ struct pg_queue_options {
 /* All functions are required. */
 struct pg_backend {
   const char *name; /* its word in POOLGRAD_DEVICES */
+  bool on_host;     /* its device memory is the process's own: the host may touch it */
 
   int (*device_count)(void);
   void (*describe)(int device, char *text, size_t size); /* "cpu (2 threads)" */
   int (*core_count)(int device);
+  int64_t (*cache_bytes)(int device);     /* of the level 2 cache; 0: not known */
   aclError (*configure)(const char *api); /* reads the environment; fails with a sentence */
   void (*shut_down)(void);                /* ends all threads; the next use starts anew */
 
-  /* Memory.  alloc: at least 64-byte aligned; huge asks for huge pages, best effort. */
+  /* Whether a device's kernels may touch a peer's memory, and letting them. */
+  bool (*can_reach)(int device, int peer);
+  aclError (*reach)(int device, int peer, bool enable);
+
+  /* Memory.  alloc: at least 64-byte aligned; huge asks for huge pages, best effort.
+   * host_register lets kernels touch the program's own memory, at the same address. */
   void *(*alloc)(int device, size_t bytes, bool huge);
   void (*free)(int device, void *memory);
   void *(*host_alloc)(int device, size_t bytes);
   void (*host_free)(int device, void *memory);
+  aclError (*host_register)(int device, void *memory, size_t bytes, bool read_only);
+  void (*host_unregister)(int device, void *memory);
   void (*memory_info)(int device, size_t *free_bytes, size_t *total_bytes);
   aclError (*copy)(int device, const struct pg_copy *copy); /* at once, no queue involved */
   aclError (*fill)(int device, const struct pg_fill *fill);
 
-  /* Queues.  close: waits for the steps (drop: discards those not begun, waits for nothing);
+  /* Queues.  submit: all steps or none; ..._FEATURE_NOT_SUPPORT for steps that need the host while
+   * the device's own stream is being captured.  native_stream: that stream, NULL where there is
+   * none.  close: waits for the steps (drop: discards those not begun, waits for nothing);
    * afterwards submit fails.  sync: until the steps submitted so far are done;
    * ACL_ERROR_RT_STREAM_SYNC_TIMEOUT when the time is up, ..._FEATURE_NOT_SUPPORT from inside one
    * of the queue's own steps; the first asynchronous failure goes to *failure, once.  With
-   * stop_on_failure the steps behind a failure are discarded until then.
-   */
+   * stop_on_failure the steps behind a failure are discarded until then. */
   aclError (*queue_create)(const struct pg_queue_options *options, struct pg_queue **out);
   void (*queue_close)(struct pg_queue *queue, bool drop);
   void (*queue_release)(struct pg_queue *queue);
@@ -141,6 +151,7 @@ struct pg_backend {
   void (*abort)(struct pg_queue *queue); /* discards the steps not begun */
   void (*set_stop_on_failure)(struct pg_queue *queue, bool stop);
   bool (*on_own_step)(struct pg_queue *queue); /* is the caller inside one of its steps? */
+  void *(*native_stream)(struct pg_queue *queue);
 
   /* Marks, counted.  A mark outlives its queue: a closed queue's marks are done. */
   aclError (*record)(struct pg_queue *queue, struct pg_mark **out);
@@ -154,7 +165,18 @@ struct pg_backend {
 
 extern const struct pg_backend pg_backend_cpu;
 
-/* The backends there are, in the order of the default device list; ends with NULL. */
-extern const struct pg_backend *const pg_backends[];
+/* What the CUDA plug-in exports, under the name poolgrad_cuda_backend.  The size tells one made for
+ * another library; NULL and a reason when it cannot serve. */
+typedef const struct pg_backend *pg_plugin_fn(size_t size_of_backend, const char **why);
+
+/* The backends there are, best first; NULL behind the last.  The default device list is that of the
+ * first.  CUDA's is a file beside the library, looked for once. */
+const struct pg_backend *pg_backend_at(int i);
+
+/* Why there is no backend of this name, where one could be; NULL otherwise. */
+const char *pg_backend_absence(const char *name);
+
+/* Addresses of one backend may then mean nothing to another. */
+static inline bool pg_several_backends(void) { return pg_backend_at(1) != NULL; }
 
 #endif

@@ -2,6 +2,7 @@
 /* Copies and fills, at once or in a stream. */
 #include <stdint.h>
 
+#include "core/alloc.h"
 #include "core/checked.h"
 #include "core/clock.h"
 #include "runtime/memory.h"
@@ -33,12 +34,57 @@ static struct pg_copy flat(void *dst, const void *src, size_t count) {
   return (struct pg_copy){.dst = dst, .src = src, .width = count, .height = 1};
 }
 
+/* Who must do it: `device`, unless one of the addresses lies where only another one gets to. */
+static struct pg_device device_for(struct pg_device device, const void *a, const void *b) {
+  const void *const addresses[] = {a, b};
+  for (int i = 0; i < 2 && pg_several_backends(); i++) {
+    const struct pg_memory found = pg_memory_find(addresses[i]);
+    if (found.kind == PG_MEMORY_DEVICE && !found.device.backend->on_host) return found.device;
+  }
+  return device;
+}
+
 static aclError copy_now(const char *api, const struct pg_copy *copy) {
   struct pg_context *context;
   PG_TRY(pg_context_current(api, &context));
-  const aclError status = context->device.backend->copy(context->device.ordinal, copy);
+  const struct pg_device device = device_for(context->device, copy->dst, copy->src);
+  const aclError status = device.backend->copy(device.ordinal, copy);
   pg_release(&context->object);
   return status == ACL_SUCCESS ? status : pg_fail(api, status, "the device could not copy");
+}
+
+/* A copy or fill that another backend must do, at its place in the stream. */
+struct errand {
+  struct pg_device device;
+  struct pg_step step;
+};
+
+static void errand_discard(const struct pg_call *self) { pg_free(self->arg); }
+
+static aclError errand_run(const struct pg_call *self, struct pg_failure *why) {
+  const struct errand *e = self->arg;
+  const bool copies = e->step.kind == PG_STEP_COPY;
+  const aclError status = copies ? e->device.backend->copy(e->device.ordinal, &e->step.u.copy)
+                                 : e->device.backend->fill(e->device.ordinal, &e->step.u.fill);
+  errand_discard(self);
+  if (status != ACL_SUCCESS)
+    pg_failure_set(why, status, "the device could not %s", copies ? "copy" : "fill");
+  return status;
+}
+
+/* Queues a copy or fill between these addresses. */
+static aclError submit(const char *api, struct pg_stream *stream, const struct pg_step *step,
+                       const void *a, const void *b) {
+  const struct pg_device own = stream->context->device, device = device_for(own, a, b);
+  if (device.backend == own.backend) return pg_stream_submit(api, stream, step, 1);
+  struct errand *errand = pg_alloc(sizeof *errand);
+  if (errand == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory to queue the work");
+  *errand = (struct errand){device, *step};
+  const struct pg_step call = {
+      .kind = PG_STEP_CALL, .u.call = {.fn = errand_run, .arg = errand, .discard = errand_discard}};
+  const aclError status = pg_stream_submit(api, stream, &call, 1);
+  if (status != ACL_SUCCESS) pg_free(errand);
+  return status;
 }
 
 /* Waits until the work submitted so far is done, leaving the stream's failures to synchronise. */
@@ -62,7 +108,7 @@ static aclError copy_in_stream(const char *api, aclrtStream handle, const struct
                         pg_memory_find(copy->src).kind == PG_MEMORY_UNKNOWN;
   const struct pg_step step = {
       .kind = PG_STEP_COPY, .bytes = (int64_t)(copy->width * copy->height), .u.copy = *copy};
-  aclError status = pg_stream_submit(api, stream, &step, 1);
+  aclError status = submit(api, stream, &step, copy->dst, copy->src);
   if (status == ACL_SUCCESS && pageable) status = wait_here(api, stream);
   pg_stream_release(stream);
   return status;
@@ -225,7 +271,8 @@ static aclError check_fill_words(const char *api, const void *ptr, size_t bytes,
 static aclError fill_now(const char *api, const struct pg_fill *fill) {
   struct pg_context *context;
   PG_TRY(pg_context_current(api, &context));
-  const aclError status = context->device.backend->fill(context->device.ordinal, fill);
+  const struct pg_device device = device_for(context->device, fill->dst, fill->dst);
+  const aclError status = device.backend->fill(device.ordinal, fill);
   pg_release(&context->object);
   return status == ACL_SUCCESS ? status : pg_fail(api, status, "the device could not fill");
 }
@@ -235,7 +282,7 @@ static aclError fill_in_stream(const char *api, aclrtStream handle, const struct
   PG_TRY(pg_stream_resolve(api, handle, &stream));
   const struct pg_step step = {
       .kind = PG_STEP_FILL, .bytes = (int64_t)fill->count * fill->element, .u.fill = *fill};
-  const aclError status = pg_stream_submit(api, stream, &step, 1);
+  const aclError status = submit(api, stream, &step, fill->dst, fill->dst);
   pg_stream_release(stream);
   return status;
 }

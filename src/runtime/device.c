@@ -30,27 +30,67 @@ struct list {
   struct pg_device row[PG_DEVICES_MAX];
 };
 
-static aclError add_word(const char *api, const char *word, size_t length, struct list *list) {
-  for (const struct pg_backend *const *b = pg_backends; *b != NULL; b++) {
-    if (strlen((*b)->name) != length || strncmp((*b)->name, word, length) != 0) continue;
-    for (int i = 0; i < (*b)->device_count() && list->count < PG_DEVICES_MAX; i++)
-      list->row[list->count++] = (struct pg_device){*b, i};
-    return ACL_SUCCESS;
-  }
-  char known[64] = "";
-  for (const struct pg_backend *const *b = pg_backends; *b != NULL; b++)
-    snprintf(known + strlen(known), sizeof known - strlen(known), " %s", (*b)->name);
+static void add(struct list *list, const struct pg_backend *backend, int ordinal) {
+  if (list->count < PG_DEVICES_MAX) list->row[list->count++] = (struct pg_device){backend, ordinal};
+}
+
+static void add_all(struct list *list, const struct pg_backend *backend) {
+  const int count = backend->device_count();
+  for (int i = 0; i < count; i++) add(list, backend, i);
+}
+
+/* One of the backend's devices, by its number there. */
+static aclError add_number(const char *api, const char *text, size_t length,
+                           const struct pg_backend *backend, struct list *list) {
+  const int count = backend->device_count();
+  char *end;
+  const long number = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : -1;
+  if (number < 0 || end != text + length || number >= count)
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                   "POOLGRAD_DEVICES has '%s:%.*s', there %s %d such device%s, counted from 0",
+                   backend->name, (int)length, text, count == 1 ? "is" : "are", count,
+                   count == 1 ? "" : "s");
+  add(list, backend, (int)number);
+  return ACL_SUCCESS;
+}
+
+static aclError refuse_word(const char *api, const char *word, size_t length) {
+  char known[64] = "", name[16];
+  snprintf(name, sizeof name, "%.*s", (int)length, word);
+  const char *why = pg_backend_absence(name);
+  PG_CHECK_AS(
+      api, why == NULL, ACL_ERROR_INVALID_PARAM,
+      "POOLGRAD_DEVICES has the word '%s', which has no device here: %s; cpu is always there", name,
+      why);
+  for (int i = 0; pg_backend_at(i) != NULL; i++)
+    snprintf(known + strlen(known), sizeof known - strlen(known), " %s", pg_backend_at(i)->name);
   return pg_fail(api, ACL_ERROR_INVALID_PARAM,
                  "POOLGRAD_DEVICES has the word '%.*s', a comma-separated list of these is "
-                 "allowed:%s",
+                 "allowed, each with :N behind it for one device alone:%s",
                  (int)length, word, known);
 }
 
-/* POOLGRAD_DEVICES: words, comma separated; a word may be repeated to get several devices. */
+static aclError add_word(const char *api, const char *word, size_t length, struct list *list) {
+  const size_t name = strcspn(word, ":,"); /* ends before length where there is a number */
+  for (int i = 0; pg_backend_at(i) != NULL; i++) {
+    const struct pg_backend *backend = pg_backend_at(i);
+    if (strlen(backend->name) != name || strncmp(backend->name, word, name) != 0) continue;
+    if (name < length) return add_number(api, word + name + 1, length - name - 1, backend, list);
+    add_all(list, backend);
+    return ACL_SUCCESS;
+  }
+  return refuse_word(api, word, name);
+}
+
+/* POOLGRAD_DEVICES: words, comma separated; a word may be repeated to get several devices.  Without
+ * it: all devices of the best backend. */
 static aclError list_devices(const char *api, struct list *list) {
   const char *text = getenv("POOLGRAD_DEVICES");
   list->count = 0;
-  if (text == NULL || text[0] == '\0') text = "cpu";
+  if (text == NULL || text[0] == '\0') {
+    add_all(list, pg_backend_at(0));
+    return ACL_SUCCESS;
+  }
   for (;;) {
     const size_t length = strcspn(text, ",");
     PG_TRY(add_word(api, text, length, list));
@@ -101,8 +141,9 @@ aclError pg_configure(const char *api) {
   pg_log_configure();
   PG_TRY(pg_soc_configure(api));
   PG_TRY(pg_index_policy_configure(api));
-  for (const struct pg_backend *const *b = pg_backends; *b != NULL; b++)
-    PG_TRY((*b)->configure(api));
+  for (int i = 0; pg_backend_at(i) != NULL; i++) PG_TRY(pg_backend_at(i)->configure(api));
+  if (pg_backend_absence("cuda") != NULL)
+    pg_log(ACL_INFO, "cuda: not used, %s", pg_backend_absence("cuda"));
   return read_devices(api);
 }
 
@@ -192,7 +233,7 @@ void pg_devices_release_all(void) {
   /* one pass: threads that keep setting the device must not keep this busy for ever */
   for (void *h = pg_handle_next(PG_CONTEXT, NULL); h != NULL; h = pg_handle_next(PG_CONTEXT, h))
     (void)pg_context_close(h);
-  for (const struct pg_backend *const *b = pg_backends; *b != NULL; b++) (*b)->shut_down();
+  for (int i = 0; pg_backend_at(i) != NULL; i++) pg_backend_at(i)->shut_down();
 }
 
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active) {
@@ -246,16 +287,18 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 }
 
 const char *poolgrad_devices(void) {
-  static _Thread_local char text[PG_DEVICES_MAX * 64];
+  static _Thread_local char text[PG_DEVICES_MAX * 128 + 640];
   size_t used = 0;
   text[0] = '\0';
   struct pg_device device;
   uint32_t count;
   if (aclrtGetDeviceCount(&count) != ACL_SUCCESS) return text;
   for (uint32_t i = 0; i < count && pg_device_find(__func__, i, &device) == ACL_SUCCESS; i++) {
-    char about[48];
+    char about[112];
     device.backend->describe(device.ordinal, about, sizeof about);
     used += (size_t)snprintf(text + used, sizeof text - used, "%u: %s\n", i, about);
   }
+  const char *why = pg_backend_absence("cuda");
+  if (why != NULL) snprintf(text + used, sizeof text - used, "cuda: not used, %s\n", why);
   return text;
 }

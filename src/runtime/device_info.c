@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a device can be asked about itself, and the settings it keeps. */
 #include <string.h>
-#include <unistd.h>
 
 #include "core/soc.h"
 #include "runtime/context.h"
@@ -33,9 +32,8 @@ static int cores(const struct pg_device *device) {
   return device->backend->core_count(device->ordinal);
 }
 
-static int64_t l2_bytes(void) {
-  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? bytes : 0;
+static int64_t l2_bytes(const struct pg_device *device) {
+  return device->backend->cache_bytes(device->ordinal);
 }
 
 static int64_t memory_bytes(const struct pg_device *device) {
@@ -59,7 +57,7 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value
       *value = memory_bytes(&device);
       return ACL_SUCCESS;
     case ACL_DEV_ATTR_L2_CACHE_SIZE:
-      *value = l2_bytes();
+      *value = l2_bytes(&device);
       return ACL_SUCCESS;
     case ACL_DEV_ATTR_PHY_CHIP_ID:
       *value = (int64_t)deviceId;
@@ -86,7 +84,7 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
       *value = cores(&device);
       return ACL_SUCCESS;
     case ACL_DEVICE_INFO_L2_SIZE:
-      *value = l2_bytes();
+      *value = l2_bytes(&device);
       return ACL_SUCCESS;
     default:
       return pg_fail(__func__, ACL_ERROR_INVALID_PARAM, "deviceInfo is %d, allowed is 0 to 2",
@@ -148,11 +146,27 @@ static aclError find_pair(const char *api, int32_t device, int32_t peer, struct 
   return ACL_SUCCESS;
 }
 
+/* A device given twice is its own peer, whom it always reaches. */
+static bool can_reach(const struct pg_device *a, const struct pg_device *b) {
+  if (a->backend != b->backend) return false;
+  return a->ordinal == b->ordinal || a->backend->can_reach(a->ordinal, b->ordinal);
+}
+
+static aclError reach(const char *api, const struct pg_device *a, const struct pg_device *b,
+                      bool enable) {
+  if (!can_reach(a, b))
+    return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                   "the device cannot reach that peer's memory");
+  if (a->ordinal == b->ordinal) return ACL_SUCCESS;
+  const aclError status = a->backend->reach(a->ordinal, b->ordinal, enable);
+  return status == ACL_SUCCESS ? status : pg_fail(api, status, "the device refused the peer");
+}
+
 aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
   struct pg_device a, b;
   PG_CHECK_PTR(canAccessPeer, ACL_ERROR_INVALID_PARAM);
   PG_TRY(find_pair(__func__, deviceId, peerDeviceId, &a, &b));
-  *canAccessPeer = a.backend == b.backend;
+  *canAccessPeer = can_reach(&a, &b);
   return ACL_SUCCESS;
 }
 
@@ -165,13 +179,14 @@ static aclError set_peer(const char *api, int32_t peer, bool enable) {
   PG_TRY(find_pair(api, device, peer, &a, &b));
   const uint64_t bit = UINT64_C(1) << peer;
   if (enable) {
+    PG_TRY(reach(api, &a, &b, true));
     atomic_fetch_or(&settings[device].peers, bit);
     return ACL_SUCCESS;
   }
   if ((atomic_fetch_and(&settings[device].peers, ~bit) & bit) == 0)
     return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID,
                    "peer access from device %d to %d is not enabled", device, (int)peer);
-  return ACL_SUCCESS;
+  return reach(api, &a, &b, false);
 }
 
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {

@@ -337,6 +337,65 @@ static void note_wait(struct pg_event *event, struct pg_stream *stream) {
   pthread_mutex_unlock(&event->lock);
 }
 
+/* A wait for a mark of another backend, which only that backend can look at. */
+struct foreign_wait {
+  struct point point;       /* holds a reference */
+  struct pg_stream *stream; /* the waiting one; holds a reference */
+  int64_t timeout_ns;
+};
+
+enum { LOOK_NS = 5000000 }; /* how long a forced end of the waiting stream may go unseen */
+
+static void foreign_discard(const struct pg_call *self) {
+  struct foreign_wait *w = self->arg;
+  point_release(w->point);
+  pg_stream_release(w->stream);
+  pg_free(w);
+}
+
+/* The step: runs on the waiting stream's thread. */
+static aclError foreign_run(const struct pg_call *self, struct pg_failure *why) {
+  const struct foreign_wait *w = self->arg;
+  const int64_t timeout_ns = w->timeout_ns, deadline = pg_deadline(timeout_ns);
+  aclError status = ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
+  bool late = false;
+  while (status == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT && !late && !atomic_load(&w->stream->closing)) {
+    const int64_t left = deadline == PG_FOREVER ? LOOK_NS : deadline - pg_now_ns();
+    status = w->point.backend->mark_sync(w->point.mark, left < 0         ? 0
+                                                        : left < LOOK_NS ? left
+                                                                         : LOOK_NS);
+    late = deadline != PG_FOREVER && pg_now_ns() >= deadline;
+  }
+  late = late && status == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
+  foreign_discard(self);
+  if (!late) return ACL_SUCCESS;
+  pg_failure_set(why, ACL_ERROR_RT_WAIT_TIMEOUT,
+                 "a wait for an event was not satisfied within %lld ms",
+                 (long long)(timeout_ns / PG_NS_PER_MS));
+  return why->code;
+}
+
+/* Queues a wait for the point, whose reference it takes on success. */
+static aclError submit_wait(const char *api, struct pg_stream *stream, struct point point,
+                            int64_t timeout_ns) {
+  if (point.backend == stream->backend) {
+    const struct pg_step step = {.kind = PG_STEP_WAIT, .u.wait = {point.mark, timeout_ns}};
+    return pg_stream_submit(api, stream, &step, 1);
+  }
+  struct foreign_wait *w = pg_alloc(sizeof *w);
+  if (w == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for a wait");
+  *w = (struct foreign_wait){point, stream, timeout_ns};
+  pg_retain(&stream->object);
+  const struct pg_step step = {.kind = PG_STEP_CALL,
+                               .u.call = {.fn = foreign_run, .arg = w, .discard = foreign_discard}};
+  const aclError status = pg_stream_submit(api, stream, &step, 1);
+  if (status != ACL_SUCCESS) {
+    pg_stream_release(stream);
+    pg_free(w);
+  }
+  return status;
+}
+
 static aclError wait(const char *api, aclrtStream stream_handle, aclrtEvent handle,
                      uint32_t seconds) {
   struct pg_event *event;
@@ -346,10 +405,8 @@ static aclError wait(const char *api, aclrtStream stream_handle, aclrtEvent hand
   if (status == ACL_SUCCESS) {
     const struct point point = current_point(event);
     if (point.mark != NULL) { /* never recorded: nothing to wait for */
-      const struct pg_step step = {
-          .kind = PG_STEP_WAIT,
-          .u.wait = {point.mark, seconds == 0 ? PG_FOREVER : (int64_t)seconds * PG_NS_PER_S}};
-      status = pg_stream_submit(api, stream, &step, 1);
+      status = submit_wait(api, stream, point,
+                           seconds == 0 ? PG_FOREVER : (int64_t)seconds * PG_NS_PER_S);
       if (status == ACL_SUCCESS)
         note_wait(event, stream);
       else

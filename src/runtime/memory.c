@@ -177,7 +177,7 @@ aclError aclrtFreeHostWithDevSync(void *hostPtr) {
   return release_after_sync(__func__, hostPtr, PG_MEMORY_HOST);
 }
 
-static aclError host_register(const char *api, void *ptr, uint64_t size) {
+static aclError host_register(const char *api, void *ptr, uint64_t size, bool read_only) {
   struct pg_context *context;
   if (ptr == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "ptr");
   if (size == 0)
@@ -198,7 +198,11 @@ static aclError host_register(const char *api, void *ptr, uint64_t size) {
                    what(ptr));
   if (result == PG_MEMORY_NONE_LEFT)
     return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for the registration");
-  return ACL_SUCCESS;
+  const aclError status =
+      memory.device.backend->host_register(memory.device.ordinal, ptr, size, read_only);
+  if (status == ACL_SUCCESS) return ACL_SUCCESS;
+  (void)pg_memory_take(ptr, PG_MEMORY_REGISTERED);
+  return pg_fail(api, status, "device %d cannot reach the range", memory.device_id);
 }
 
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr) {
@@ -207,7 +211,7 @@ aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
   PG_CHECK(type == ACL_HOST_REGISTER_MAPPED || type == ACL_HOST_REGISTER_IOMEMORY ||
                type == ACL_HOST_REGISTER_READONLY,
            ACL_ERROR_INVALID_PARAM, "type is %d, allowed is 0, 4 or 8", (int)type);
-  PG_TRY(host_register(__func__, ptr, size));
+  PG_TRY(host_register(__func__, ptr, size, type == ACL_HOST_REGISTER_READONLY));
   *devPtr = ptr;
   return ACL_SUCCESS;
 }
@@ -217,14 +221,15 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
                                     ACL_HOST_REG_READONLY | ACL_HOST_REG_PINNED);
   PG_CHECK((flag & ~known) == 0, ACL_ERROR_INVALID_PARAM,
            "flag is 0x%x, allowed are the ACL_HOST_REG_* bits", flag);
-  return host_register(__func__, ptr, size);
+  return host_register(__func__, ptr, size, (flag & (uint32_t)ACL_HOST_REG_READONLY) != 0);
 }
 
 aclError aclrtHostUnregister(void *ptr) {
   PG_CHECK_PTR(ptr, ACL_ERROR_INVALID_PARAM);
-  PG_CHECK(pg_memory_take(ptr, PG_MEMORY_REGISTERED).kind != PG_MEMORY_UNKNOWN,
-           ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
+  const struct pg_memory memory = pg_memory_take(ptr, PG_MEMORY_REGISTERED);
+  PG_CHECK(memory.kind != PG_MEMORY_UNKNOWN, ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
            "ptr is %s, it must be the start of a registered range", what(ptr));
+  pg_memory_give_back(&memory);
   return ACL_SUCCESS;
 }
 

@@ -32,7 +32,7 @@ enum pg_memory_added pg_memory_add(const struct pg_memory *memory);
 /* Takes the range that starts at base out of the map if it is of this kind. */
 struct pg_memory pg_memory_take(const void *base, enum pg_memory_kind kind);
 
-/* Hands memory that was taken out back to its backend. */
+/* Frees or unregisters what was taken out of the map. */
 void pg_memory_give_back(const struct pg_memory *memory);
 
 /* Releases all that is allocated; for aclFinalize. */

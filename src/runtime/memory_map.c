@@ -67,15 +67,26 @@ static void forget(struct pg_memory *memory) {
 
 /* New memory cannot overlap living memory: a registered range in its place was freed without
  * being unregistered, and is forgotten. */
+static bool take_stale(const struct pg_memory *in_place_of, struct pg_memory *out) {
+  pthread_mutex_lock(&lock);
+  struct pg_memory *stale = lookup(in_place_of);
+  const bool found = stale != NULL && stale->kind == PG_MEMORY_REGISTERED;
+  if (found) {
+    *out = *stale;
+    forget(stale);
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
 enum pg_memory_added pg_memory_add(const struct pg_memory *value) {
-  struct pg_memory *memory = pg_alloc(sizeof *memory), *stale;
+  struct pg_memory *memory = pg_alloc(sizeof *memory), stale;
   enum pg_memory_added result = PG_MEMORY_NONE_LEFT;
   if (memory == NULL) return result;
   *memory = *value;
+  while (value->kind != PG_MEMORY_REGISTERED && take_stale(value, &stale))
+    pg_memory_give_back(&stale);
   pthread_mutex_lock(&lock);
-  while (value->kind != PG_MEMORY_REGISTERED && (stale = lookup(memory)) != NULL &&
-         stale->kind == PG_MEMORY_REGISTERED)
-    forget(stale);
   struct pg_memory **node = tsearch(memory, &tree, compare);
   if (node != NULL) result = *node == memory ? PG_MEMORY_ADDED : PG_MEMORY_OVERLAPS;
   if (result == PG_MEMORY_ADDED) count_bytes(memory, true);
@@ -100,6 +111,8 @@ void pg_memory_give_back(const struct pg_memory *m) {
   const struct pg_backend *backend = m->device.backend;
   if (m->kind == PG_MEMORY_DEVICE) backend->free(m->device.ordinal, (void *)(uintptr_t)m->base);
   if (m->kind == PG_MEMORY_HOST) backend->host_free(m->device.ordinal, (void *)(uintptr_t)m->base);
+  if (m->kind == PG_MEMORY_REGISTERED)
+    backend->host_unregister(m->device.ordinal, (void *)(uintptr_t)m->base);
 }
 
 void pg_memory_release_all(void) {

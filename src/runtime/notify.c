@@ -1,39 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notifies: one word in device memory that streams set, wait for and clear. */
+/* Notifies: one word that streams of all backends set, wait for and clear: the host's memory. */
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "runtime/memory.h"
 #include "runtime/stream.h"
 
 struct pg_notify {
   struct pg_object object;
   uint32_t id;
-  struct pg_device device;
-  uint64_t *word; /* 1: recorded and not yet waited for */
+  uint64_t word; /* 1: recorded and not yet waited for */
 };
 
 static atomic_uint next_id;
 
-static void destroy(struct pg_object *self) {
-  struct pg_notify *notify = (struct pg_notify *)self;
-  if (notify->word != NULL) notify->device.backend->free(notify->device.ordinal, notify->word);
-  pg_free(notify);
-}
+static void destroy(struct pg_object *self) { pg_free(self); }
 
-static bool clear_word(struct pg_notify *notify) {
-  const struct pg_backend *backend = notify->device.backend;
-  notify->word = backend->alloc(notify->device.ordinal, sizeof *notify->word, false);
-  const struct pg_fill zero = {.dst = notify->word, .count = sizeof *notify->word, .element = 1};
-  return notify->word != NULL && backend->fill(notify->device.ordinal, &zero) == ACL_SUCCESS;
-}
-
-static aclError create(const char *api, const struct pg_device *device, aclrtNotify *out) {
+static aclError create(const char *api, aclrtNotify *out) {
   struct pg_notify *notify = pg_alloc_zeroed(sizeof *notify);
   if (notify != NULL) {
     atomic_init(&notify->object.refs, 1);
     notify->object.destroy = destroy;
     notify->id = atomic_fetch_add(&next_id, 1);
-    notify->device = *device;
-    void *handle = clear_word(notify) ? pg_handle_open(PG_NOTIFY, &notify->object) : NULL;
+    void *handle = pg_handle_open(PG_NOTIFY, &notify->object);
     if (handle != NULL) {
       *out = handle;
       return ACL_SUCCESS;
@@ -49,9 +37,8 @@ aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
   PG_CHECK(flag <= ACL_NOTIFY_DEVICE_USE_ONLY, ACL_ERROR_RT_PARAM_INVALID,
            "flag is %llu, allowed is 0 or 1", (unsigned long long)flag);
   PG_TRY(pg_context_current(__func__, &context));
-  const aclError status = create(__func__, &context->device, notify);
   pg_release(&context->object);
-  return status;
+  return create(__func__, notify);
 }
 
 static aclError resolve(const char *api, aclrtNotify handle, struct pg_notify **out) {
@@ -77,7 +64,7 @@ static aclError submit(const char *api, aclrtNotify handle, aclrtStream stream_h
   struct pg_notify *notify;
   struct pg_stream *stream;
   PG_TRY(resolve(api, handle, &notify)); /* this reference becomes the step's */
-  value.address = notify->word;
+  value.address = &notify->word;
   value.owner = &notify->object;
   const struct pg_step step = {.kind = kind, .u.value = value};
   aclError status = pg_stream_resolve(api, stream_handle, &stream);
@@ -111,6 +98,17 @@ aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
   return ACL_SUCCESS;
 }
 
+/* A stream on the host cannot look at another device's memory. */
+static aclError check_reach(const char *api, const struct pg_stream *stream, const void *address) {
+  if (!pg_several_backends() || !stream->backend->on_host) return ACL_SUCCESS;
+  const struct pg_memory found = pg_memory_find(address);
+  PG_CHECK_AS(api, found.kind != PG_MEMORY_DEVICE || found.device.backend->on_host,
+              ACL_ERROR_RT_PARAM_INVALID,
+              "devAddr lies on device %d, which a stream of device %d cannot look at",
+              found.device_id, stream->context->device_id);
+  return ACL_SUCCESS;
+}
+
 static aclError submit_value(const char *api, aclrtStream handle, enum pg_step_kind kind,
                              struct pg_value value) {
   struct pg_stream *stream;
@@ -119,7 +117,8 @@ static aclError submit_value(const char *api, aclrtStream handle, enum pg_step_k
                    (void *)value.address);
   PG_TRY(pg_stream_resolve(api, handle, &stream));
   const struct pg_step step = {.kind = kind, .u.value = value};
-  const aclError status = pg_stream_submit(api, stream, &step, 1);
+  aclError status = check_reach(api, stream, value.address);
+  if (status == ACL_SUCCESS) status = pg_stream_submit(api, stream, &step, 1);
   pg_stream_release(stream);
   return status;
 }

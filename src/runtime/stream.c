@@ -3,6 +3,7 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "poolgrad.h"
 
 enum {
   STREAMS_MAX = 1984, /* what CANN's larger products have; each of ours is a thread */
@@ -139,6 +140,10 @@ aclError pg_stream_submit(const char *api, struct pg_stream *stream, const struc
                           size_t count) {
   const aclError status = stream->backend->submit(stream->queue, steps, count);
   if (status == ACL_SUCCESS) return ACL_SUCCESS;
+  if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
+    return pg_fail(api, status,
+                   "stream %d is being captured, which work that needs the host cannot be",
+                   (int)stream->id);
   return pg_fail(api, status,
                  status == ACL_ERROR_RT_INVALID_HANDLE ? "stream %d is being destroyed"
                                                        : "no memory to queue work on stream %d",
@@ -300,4 +305,16 @@ aclError aclrtStreamAbort(aclrtStream stream) {
   found->backend->abort(found->queue);
   pg_stream_release(found);
   return ACL_SUCCESS;
+}
+
+void *poolgrad_cuda_stream(void *stream) {
+  struct pg_stream *found;
+  if (pg_stream_resolve_any(__func__, stream, &found) != ACL_SUCCESS) return NULL;
+  void *native = found->backend->native_stream(found->queue);
+  if (native == NULL)
+    pg_fail_with(__func__, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                 "stream %d is on device %d, which is not a CUDA device but %s", (int)found->id,
+                 found->context->device_id, found->backend->name);
+  pg_stream_release(found);
+  return native;
 }

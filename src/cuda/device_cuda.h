@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CUDA devices that can be used, and what is kept ready for each. */
+#ifndef PG_CUDA_DEVICE_H_
+#define PG_CUDA_DEVICE_H_
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Asks the driver; 0 and a reason when there is no device to use.  Called once, before all else. */
+int pg_cuda_find_devices(const char **why);
+int pg_cuda_device_count(void);
+
+/* CUDA's own number for a device of ours. */
+int pg_cuda_number(int device);
+
+/* Between enter and leave the device is the calling thread's current one; leave brings back what
+ * was current before, which may be another library's choice or nothing at all.  False: the device
+ * does not answer, and leave must not follow. */
+bool pg_cuda_enter(int device, CUcontext *before);
+void pg_cuda_leave(int device, CUcontext before);
+
+/* Where an address lies. */
+enum pg_cuda_place {
+  PG_CUDA_PAGEABLE, /* memory of the host that CUDA does not know */
+  PG_CUDA_PINNED,   /* the host's, in the device's sight */
+  PG_CUDA_DEVICE
+};
+enum pg_cuda_place pg_cuda_place(const void *address);
+
+/* cuMemsetD32Async, which the runtime API has no name for. */
+cudaError_t pg_cuda_fill_words(void *dst, uint32_t value, size_t count, cudaStream_t stream);
+
+/* A stream that nobody else uses until it is given back idle, for what is done at once; NULL when
+ * none can be had.  The device is current. */
+cudaStream_t pg_cuda_borrow_stream(int device);
+void pg_cuda_return_stream(int device, cudaStream_t stream);
+
+/* When a finished event was reached, in pg_now_ns's time; 0 when CUDA cannot tell.  The device is
+ * current. */
+int64_t pg_cuda_event_time(int device, cudaEvent_t event);
+
+#endif
