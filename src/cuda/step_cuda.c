@@ -43,7 +43,25 @@ bool pg_cuda_step_needs_idle(const struct pg_step *step) {
 
 enum { PITCH_MAX = INT32_MAX }; /* CUDA's own limit for rows copied in one go */
 
+/* Overlapping ranges move as if by memmove, which CUDA does not promise. */
+static bool overlaps(const struct pg_copy *c) {
+  const char *dst = c->dst, *src = c->src;
+  return dst < src + c->width && src < dst + c->width && dst != src;
+}
+
+static cudaError_t move(const struct pg_copy *c, cudaStream_t stream) {
+  void *between = NULL;
+  cudaError_t error = cudaMallocAsync(&between, c->width, stream);
+  if (error == cudaSuccess)
+    error = cudaMemcpyAsync(between, c->src, c->width, cudaMemcpyDefault, stream);
+  if (error == cudaSuccess)
+    error = cudaMemcpyAsync(c->dst, between, c->width, cudaMemcpyDefault, stream);
+  if (between != NULL) (void)cudaFreeAsync(between, stream);
+  return error;
+}
+
 cudaError_t pg_cuda_copy(const struct pg_copy *c, cudaStream_t stream) {
+  if (c->height == 1 && overlaps(c)) return move(c, stream);
   if (c->height == 1) return cudaMemcpyAsync(c->dst, c->src, c->width, cudaMemcpyDefault, stream);
   if (c->dst_pitch <= PITCH_MAX && c->src_pitch <= PITCH_MAX)
     return cudaMemcpy2DAsync(c->dst, c->dst_pitch, c->src, c->src_pitch, c->width, c->height,

@@ -13,6 +13,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define PG_FUNCTION static inline __host__ __device__
+#else
+#define PG_FUNCTION static inline
+#endif
+
 struct pg_axis {
   int64_t in, out;
   int64_t kernel, stride, pad, dilation; /* kernel 0: adaptive */
@@ -23,33 +29,33 @@ struct pg_range {
 };
 
 /* An axis of length 1 that windows do not move along: the depth of 2-D pooling. */
-static inline struct pg_axis pg_axis_unit(void) {
-  return (struct pg_axis){.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
+PG_FUNCTION struct pg_axis pg_axis_unit(void) {
+  return (struct pg_axis){.in = 1, .out = 1, .kernel = 1, .stride = 1, .pad = 0, .dilation = 1};
 }
 
-static inline int64_t pg_floor_div(int64_t a, int64_t b) { /* b > 0 */
+PG_FUNCTION int64_t pg_floor_div(int64_t a, int64_t b) { /* b > 0 */
   return a / b - (a % b < 0);
 }
 
-static inline int64_t pg_ceil_div(int64_t a, int64_t b) { /* b > 0 */
+PG_FUNCTION int64_t pg_ceil_div(int64_t a, int64_t b) { /* b > 0 */
   return a / b + (a % b > 0);
 }
 
 /* The inputs that output o covers, not clipped. */
-static inline struct pg_range pg_window(const struct pg_axis *axis, int64_t o) {
+PG_FUNCTION struct pg_range pg_window(const struct pg_axis *axis, int64_t o) {
   if (axis->kernel == 0)
     return (struct pg_range){o * axis->in / axis->out, pg_ceil_div((o + 1) * axis->in, axis->out)};
   const int64_t start = o * axis->stride - axis->pad;
   return (struct pg_range){start, start + (axis->kernel - 1) * axis->dilation + 1};
 }
 
-static inline struct pg_range pg_window_clip(const struct pg_axis *axis, struct pg_range r) {
+PG_FUNCTION struct pg_range pg_window_clip(const struct pg_axis *axis, struct pg_range r) {
   return (struct pg_range){r.begin < 0 ? 0 : r.begin, r.end > axis->in ? axis->in : r.end};
 }
 
 /* How many cells output o's window counts for a divisor: those inside the axis, or those inside
  * the axis and its padding. */
-static inline int64_t pg_window_extent(const struct pg_axis *axis, int64_t o, bool with_padding) {
+PG_FUNCTION int64_t pg_window_extent(const struct pg_axis *axis, int64_t o, bool with_padding) {
   struct pg_range r = pg_window(axis, o);
   if (!with_padding)
     r = pg_window_clip(axis, r);
@@ -59,7 +65,7 @@ static inline int64_t pg_window_extent(const struct pg_axis *axis, int64_t o, bo
 }
 
 /* The outputs whose windows touch the inputs [begin, end); begin < end.  May be empty. */
-static inline struct pg_range pg_touching(const struct pg_axis *axis, int64_t begin, int64_t end) {
+PG_FUNCTION struct pg_range pg_touching(const struct pg_axis *axis, int64_t begin, int64_t end) {
   struct pg_range r;
   if (axis->kernel == 0) {
     r.begin = begin * axis->out / axis->in;

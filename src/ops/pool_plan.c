@@ -78,6 +78,7 @@ static int64_t most_touching(const struct pg_axis *axis, int64_t cells) {
 /* The most neighbours, up to `staged`, that touch no more than staged - 3 outputs. */
 static int64_t most_cells(const struct pg_axis *axis, int64_t staged) {
   const int64_t most = staged - 3;
+  if (axis->out == 0) return staged;
   if (axis->kernel == 0) return least(staged, (most - 2) * axis->in / axis->out);
   if (axis->out <= most) return staged;
   return least(staged, most * axis->stride - (axis->kernel - 1) * axis->dilation);

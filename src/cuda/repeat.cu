@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* REPEAT and FILL: runs of the same element, written 16 bytes at a time. */
+#include <string.h>
+
+#include "cuda/box.cuh"
+#include "cuda/cell.cuh"
+#include "cuda/grid.cuh"
+#include "cuda/spread.cuh"
+
+enum { THREADS = 256, ROUNDS = 4 /* groups of 16 bytes a thread writes */ };
+
+/* --- REPEAT --- */
+
+struct repeat_job {
+  pg_repeat_args args;
+  int64_t planes;
+  bool stream;
+  pg_divider by_cells, by_c;
+};
+
+template <typename E>
+static __device__ __forceinline__ auto quotient(const repeat_job &j, int64_t plane) {
+  typedef typename sum_of<E>::type S;
+  const pg_repeat_args &a = j.args;
+  int64_t n;
+  if (plane < INT32_MAX && a.c < INT32_MAX)
+    n = over((uint32_t)plane, j.by_c);
+  else
+    n = plane / a.c;
+  const S grad = widened(((const E *)a.grad_out)[n * a.out_n + (plane - n * a.c) * a.out_c]);
+  return (S)0 + grad / (S)a.divisor;
+}
+
+/* An element in every place of a word of 16 bytes. */
+template <typename E>
+static __device__ __forceinline__ uint4 everywhere(E e) {
+  E of[16 / sizeof(E)];
+#pragma unroll
+  for (int i = 0; i < 16 / (int)sizeof(E); i++) of[i] = e;
+  uint4 words;
+  memcpy(&words, of, 16);
+  return words;
+}
+
+/* The first `left` elements of one word, the others of another. */
+template <typename E>
+static __device__ __forceinline__ uint4 joined(uint4 one, uint4 other, int32_t left) {
+  E a[16 / sizeof(E)], b[16 / sizeof(E)];
+  memcpy(a, &one, 16);
+  memcpy(b, &other, 16);
+#pragma unroll
+  for (int i = 0; i < 16 / (int)sizeof(E); i++)
+    if (i >= left) a[i] = b[i];
+  uint4 words;
+  memcpy(&words, a, 16);
+  return words;
+}
+
+/* Planes that follow each other are one run, of which a block writes CHUNK bytes.  It divides for
+ * the planes it meets first; planes are at least 16 bytes long. */
+enum { CHUNK = THREADS * ROUNDS * 16 };
+
+template <typename E>
+static __global__ void __launch_bounds__(THREADS) repeat(const __grid_constant__ repeat_job j) {
+  enum { GROUP = 16 / sizeof(E), MOST = CHUNK / 16 + 2 };
+  __shared__ E value[MOST];
+  const int32_t cells = (int32_t)j.args.cells;
+  const int64_t total = j.planes * cells;
+  E *const out = (E *)j.args.grad_in;
+  const int32_t lead = (int32_t)((uintptr_t)out % 16 / sizeof(E));
+  const int64_t block = (int64_t)blockIdx.x * (CHUNK / (int)sizeof(E)) - lead;
+  const int64_t plane = max(block, (int64_t)0) / cells; /* the only 64-bit division */
+  const int32_t base = (int32_t)(block - plane * cells); /* negative only before the first plane */
+  const int32_t known = (int32_t)over((uint32_t)(CHUNK / (int)sizeof(E) + max(base, 0)), j.by_cells);
+  for (int32_t i = threadIdx.x; i <= known && plane + i < j.planes; i += THREADS)
+    put(&value[i], quotient<E>(j, plane + i));
+  __syncthreads();
+  const int32_t end = (int32_t)min(total - plane * cells, (int64_t)INT32_MAX);
+  E *const to = out + plane * cells;
+#pragma unroll
+  for (int i = 0; i < ROUNDS; i++) {
+    const int32_t first = base + (i * THREADS + (int32_t)threadIdx.x) * GROUP;
+    if (first >= 0 && first + GROUP <= end) {
+      const int32_t at = (int32_t)over((uint32_t)first, j.by_cells);
+      const int32_t left = (at + 1) * cells - first;
+      uint4 words = everywhere(value[at]);
+      if (left < GROUP) words = joined<E>(words, everywhere(value[at + 1]), left);
+      put_words(to + first, words, j.stream);
+    } else {
+      for (int32_t k = max(first, 0); k < min(first + GROUP, end); k++)
+        to[k] = value[over((uint32_t)k, j.by_cells)];
+    }
+  }
+}
+
+/* Planes apart from each other, one after the other; cell by cell at the ends. */
+template <typename E>
+static __global__ void __launch_bounds__(THREADS)
+    repeat_apart(const __grid_constant__ repeat_job j) {
+  enum { GROUP = 16 / sizeof(E) };
+  const pg_repeat_args &a = j.args;
+  for (int64_t plane = blockIdx.x; plane < j.planes; plane += gridDim.x) {
+    E *const out = (E *)a.grad_in + plane / a.c * a.in_n + plane % a.c * a.in_c;
+    const int64_t lead = (int64_t)((uintptr_t)out % 16 / sizeof(E));
+    const auto value = quotient<E>(j, plane);
+    typename sum_of<E>::type sum[GROUP];
+#pragma unroll
+    for (int k = 0; k < GROUP; k++) sum[k] = value;
+    for (int64_t first = (int64_t)threadIdx.x * GROUP - lead; first < a.cells;
+         first += THREADS * GROUP) {
+      if (first >= 0 && first + GROUP <= a.cells) {
+        put_vector<GROUP>(out + first, sum, j.stream);
+        continue;
+      }
+      for (int k = 0; k < GROUP; k++)
+        if (first + k >= 0 && first + k < a.cells) put(out + first + k, value);
+    }
+  }
+}
+
+template <typename E>
+static cudaError_t launch_repeat(const pg_cuda_call *call) {
+  const pg_repeat_args &a = call->step->args.repeat;
+  repeat_job j = {};
+  j.args = a;
+  j.planes = call->step->items;
+  if (j.planes <= 0 || a.cells <= 0) return cudaSuccess;
+  j.stream = prefers_stream(call, j.planes * a.cells * (int64_t)sizeof(E));
+  j.by_cells = divider_of(a.cells < INT32_MAX ? a.cells : 1);
+  j.by_c = divider_of(a.c < INT32_MAX ? a.c : 1);
+  const int64_t group = 16 / sizeof(E), chunk = CHUNK / sizeof(E);
+  const bool follow = a.in_c == a.cells && (a.in_n == a.c * a.cells || j.planes <= a.c);
+  if (follow && a.cells >= group && a.cells < INT32_MAX / 2)
+    return launch(call, repeat<E>, (j.planes * a.cells + group - 1 + chunk - 1) / chunk, THREADS, 0,
+                  j);
+  return launch(call, repeat_apart<E>, least(j.planes, INT32_MAX), THREADS, 0, j);
+}
+
+cudaError_t pg_cuda_repeat(const pg_cuda_call *call) {
+  return with_spread_type(call->step, [call](auto e) { return launch_repeat<decltype(e)>(call); });
+}
+
+/* --- FILL --- */
+
+struct fill_job {
+  char *dst;
+  int64_t rows, stride, width; /* bytes */
+  uint64_t word;               /* the element, as often as it fits */
+};
+
+/* blocks_of_row blocks take a row, 16 bytes a thread, and then one further on. */
+static __global__ void __launch_bounds__(THREADS)
+    fill(const __grid_constant__ fill_job j, uint32_t blocks_of_row) {
+  const uint32_t x = blockIdx.x % blocks_of_row;
+  for (int64_t row = blockIdx.x / blocks_of_row; row < j.rows; row += gridDim.x / blocks_of_row) {
+    char *const dst = j.dst + row * j.stride;
+    const int64_t lead = (int64_t)((uintptr_t)dst % 16), step = (int64_t)blocks_of_row * THREADS;
+    const int turn = (int)(-lead & 7) * 8; /* where in the word an aligned group begins */
+    const uint64_t word = turn == 0 ? j.word : j.word >> turn | j.word << (64 - turn);
+    const uint4 words =
+        make_uint4((uint32_t)word, (uint32_t)(word >> 32), (uint32_t)word, (uint32_t)(word >> 32));
+    for (int64_t g = (int64_t)x * THREADS + threadIdx.x; g * 16 < lead + j.width; g += step) {
+      const int64_t first = g * 16 - lead;
+      if (first >= 0 && first + 16 <= j.width) {
+        *(uint4 *)(dst + first) = words;
+        continue;
+      }
+      for (int64_t i = first < 0 ? 0 : first; i < first + 16 && i < j.width; i++)
+        dst[i] = (char)(j.word >> i % 8 * 8);
+    }
+  }
+}
+
+cudaError_t pg_cuda_fill(const pg_cuda_call *call) {
+  enum { BLOCKS = 8 };
+  const pg_fill_args &a = call->step->args.fill;
+  fill_job j = {};
+  j.dst = (char *)a.dst;
+  j.rows = call->step->items;
+  j.stride = a.stride * a.element;
+  j.width = a.width * a.element;
+  for (int32_t i = 0; i < 8; i += a.element) memcpy((char *)&j.word + i, &a.value, a.element);
+  if (j.rows <= 0 || j.width <= 0) return cudaSuccess;
+  if (j.stride == j.width) {
+    j.width *= j.rows;
+    j.rows = 1;
+  }
+  const int64_t most = (int64_t)BLOCKS * call->limits.processors;
+  const int64_t needed = (j.width + 15) / 16 / THREADS + 1;
+  const uint32_t of_row = (uint32_t)least(needed, most);
+  const int64_t rows = most / of_row < 1 ? 1 : most / of_row;
+  return launch(call, fill, of_row * least(j.rows, rows), THREADS, 0, j, of_row);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both kernels of SCATTER know of a call, and what becomes of an index that points elsewhere.
+ *
+ * As on the CPU, an output is at home where the first cell of its window is; who has that cell
+ * tells of the output's index if it lies outside the plane, or outside the window. */
+#ifndef PG_CUDA_SCATTER_CUH_
+#define PG_CUDA_SCATTER_CUH_
+
+#include "cuda/box.cuh"
+#include "cuda/cell.cuh"
+#include "cuda/grid.cuh"
+
+struct scatter_job {
+  const void *grad, *index;
+  void *in;
+  int32_t *stray; /* NULL: planes are whole */
+  pg_cuda_report *report;
+  pg_strides grad_at, index_at, in_at;
+  pg_pooling pool;
+  pg_tiling tiling;
+  int64_t items;
+  bool stream, again; /* again: RESCATTER */
+  bool narrow;        /* what follows holds */
+  bool deep;          /* there is a depth axis */
+  bool flat_in, flat_out;
+  pg_axis_32 d, h, w;
+  pg_items cut;
+  uint32_t cells, outputs; /* of a plane */
+  pg_divider by_cells, by_w, by_h, by_out_w, by_out_h, by_out_d, by_c;
+};
+
+static inline scatter_job scatter_job_of(const pg_cuda_call *call, int64_t element_bytes) {
+  const pg_scatter_args &a = call->step->args.scatter;
+  const pg_pooling &p = a.pool;
+  scatter_job j = {};
+  j.grad = a.grad_out;
+  j.index = a.index;
+  j.in = a.grad_in;
+  j.stray = a.stray;
+  j.report = call->report;
+  j.grad_at = a.out_strides;
+  j.index_at = a.index_strides;
+  j.in_at = a.in_strides;
+  j.pool = p;
+  j.tiling = a.tiling;
+  j.items = call->step->items;
+  j.stream = prefers_stream(call, p.n * p.c * p.d.in * p.h.in * p.w.in * element_bytes);
+  j.again = call->step->id == PG_KERNEL_RESCATTER;
+  j.narrow = fits_32_bits(p);
+  j.deep = p.d.in > 1 || p.d.out > 1;
+  if (!j.narrow) return j;
+  j.flat_in = is_flat(j.in_at, p.d.in, p.h.in, p.w.in, p.c, p.n);
+  j.flat_out = is_flat(j.grad_at, p.d.out, p.h.out, p.w.out, p.c, p.n) &&
+               is_flat(j.index_at, p.d.out, p.h.out, p.w.out, p.c, p.n);
+  j.d = axis_32(p.d);
+  j.h = axis_32(p.h);
+  j.w = axis_32(p.w);
+  j.cut = items_of(a.tiling, p);
+  j.cells = (uint32_t)(p.d.in * p.h.in * p.w.in);
+  j.outputs = (uint32_t)(p.d.out * p.h.out * p.w.out);
+  j.by_cells = divider_of(j.cells);
+  j.by_w = divider_of(p.w.in);
+  j.by_h = divider_of(p.h.in);
+  j.by_out_w = divider_of(p.w.out);
+  j.by_out_h = divider_of(p.h.out);
+  j.by_out_d = divider_of(p.d.out);
+  j.by_c = divider_of(p.c);
+  return j;
+}
+
+/* Calls fn with the element type and the index type of the step. */
+template <typename F>
+static cudaError_t with_scatter_types(const pg_kernel_step *step, F fn) {
+  const bool wide = step->args.scatter.index_bytes == 8;
+  switch (step->dtype) {
+    case ACL_FLOAT16:
+      return wide ? fn(pg_f16(), int64_t()) : fn(pg_f16(), int32_t());
+    case ACL_BF16:
+      return wide ? fn(pg_bf16(), int64_t()) : fn(pg_bf16(), int32_t());
+    default:
+      return wide ? fn(float(), int64_t()) : fn(float(), int32_t());
+  }
+}
+
+/* --- Indices outside their plane --- */
+
+/* Found so far, in shared memory. */
+struct found_bad {
+  pg_index_report report;
+  int32_t lock;
+};
+
+static __device__ __forceinline__ void clear(found_bad *found) {
+  found->report.count = 0;
+  found->report.position = INT64_MAX;
+  found->report.value = 0;
+  found->lock = 0;
+}
+
+static __device__ void merge(volatile pg_index_report *to, int64_t count, int64_t position,
+                             int64_t value) {
+  to->count = to->count + count;
+  if (position < to->position) {
+    to->position = position;
+    to->value = value;
+  }
+}
+
+/* Lanes that wait for each other's lock stay apart until all had it. */
+static __device__ void note_bad(found_bad *found, int64_t position, int64_t value) {
+  for (bool done = false; !done;)
+    if (atomicCAS(&found->lock, 0, 1) == 0) {
+      __threadfence_block();
+      merge(&found->report, 1, position, value);
+      __threadfence_block();
+      atomicExch(&found->lock, 0);
+      done = true;
+    }
+}
+
+/* One thread hands over what its warp or block has found. */
+static __device__ void hand_over(const scatter_job &j, const found_bad *found) {
+  const volatile pg_index_report *r = &found->report;
+  if (r->count == 0 || j.report == nullptr) return;
+  while (atomicCAS(&j.report->lock, 0, 1) != 0) {
+  }
+  __threadfence_system();
+  merge(&j.report->found, r->count, r->position, r->value);
+  __threadfence_system();
+  atomicExch(&j.report->lock, 0);
+}
+
+static __device__ __forceinline__ int64_t position_of(const scatter_job &j, int64_t plane,
+                                                      int64_t od, int64_t oh, int64_t ow) {
+  return ((plane * j.pool.d.out + od) * j.pool.h.out + oh) * j.pool.w.out + ow;
+}
+
+/* --- Indices outside their window --- */
+
+/* The item that holds a cell; its planes are the group-th. */
+static __device__ __forceinline__ int64_t item_of(const scatter_job &j, int64_t group,
+                                                  uint32_t at) {
+  const uint32_t row = over(at, j.by_w), w = at - row * j.w.in;
+  const uint32_t d = over(row, j.by_h), h = row - d * j.h.in;
+  const pg_items &t = j.cut;
+  return ((group * t.d.by + d / t.of_d) * t.h.by + h / t.of_h) * t.w.by + w / t.of_w;
+}
+
+/* The cell at, inside the plane: does the window of (od, oh, ow) hold it?  PLAIN: windows are known
+ * to slide in two dimensions. */
+template <bool PLAIN = false>
+static __device__ __forceinline__ bool in_window(const scatter_job &j, uint32_t at, int32_t od,
+                                                 int32_t oh, int32_t ow) {
+  const uint32_t row = over(at, j.by_w), w = at - row * (uint32_t)j.w.in;
+  const pg_window_32 wide = window<PLAIN>(j.w, ow), tall = window<PLAIN>(j.h, oh);
+  uint32_t h = row;
+  bool inside = holds(wide.begin, wide.length, w);
+  if (!PLAIN && j.deep) {
+    const pg_window_32 deep = window(j.d, od);
+    const uint32_t d = over(row, j.by_h);
+    h = row - d * (uint32_t)j.h.in;
+    inside &= holds(deep.begin, deep.length, d);
+  }
+  return inside & holds(tall.begin, tall.length, h); /* no branch */
+}
+
+#endif
