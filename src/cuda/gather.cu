@@ -8,7 +8,12 @@
  * block makes its item again, see item.cuh. */
 #include "cuda/item.cuh"
 
-enum { GATHER_THREADS = 256, GATHER_BLOCKS = 5 };
+enum { GATHER_THREADS = 128, GATHER_BLOCKS = 8 };
+
+/* Rows whose outputs a thread has on their way together: as many as registers hold. */
+static constexpr __host__ __device__ int rows_at_once(int stride) {
+  return stride == 2 ? 4 : 2;
+}
 
 /* Columns of threads begin at `first`; a column's rows are cut into `chunks` of `rows`. */
 struct gather_plan {
@@ -18,157 +23,223 @@ struct gather_plan {
   pg_divider by_columns, by_chunks;
 };
 
-/* An output: the cell it names, ~0 if there is no such output or it names none. */
+/* An output: the cell it names, or ~0. */
 struct output {
   uint32_t cell;
   float grad;
 };
 
-/* What a thread needs of its plane. */
+/* A column of outputs, read row by row.  Behind the last row it stays there, and names nothing. */
 template <typename E, typename I>
-struct plane_at {
+struct column_of {
   const I *index;
   const E *grad;
-  E *out;
+  uint32_t nothing; /* ~0 where there is no such column */
+
+  __device__ __forceinline__ output look(uint32_t none, uint32_t *high) const {
+    const I at = __ldg(index);
+    if (sizeof(I) == 8 && high != nullptr) *high |= (uint32_t)((uint64_t)at >> 32);
+    return {(uint32_t)at | none | nothing, widened(*grad)};
+  }
+  __device__ __forceinline__ void go(int32_t step) {
+    index += step;
+    grad += step;
+  }
 };
 
 template <typename E, typename I>
-static __device__ __forceinline__ output look(const scatter_job &j, const plane_at<E, I> &p,
-                                              int32_t oh, int32_t ow) {
-  if ((uint32_t)oh >= (uint32_t)j.h.out || (uint32_t)ow >= (uint32_t)j.w.out) return {~0u, 0};
-  const uint32_t at = (uint32_t)oh * j.w.out + ow;
-  const I index = __ldg(p.index + at);
-  const uint32_t cell = (uint64_t)index < j.cells ? (uint32_t)index : ~0u;
-  return {cell, widened(p.grad[at])};
+static __device__ __forceinline__ column_of<E, I> column_at(const scatter_job &j, int64_t first,
+                                                            int32_t row, int32_t column) {
+  const int32_t w = min(max(column, 0), j.w.out - 1), h = min(max(row, 0), j.h.out - 1);
+  const int64_t at = first + h * j.w.out + w;
+  return {(const I *)j.index + at, (const E *)j.grad + at, w == column ? 0 : ~0u};
 }
+
+/* Rows of outputs, one after the other. */
+struct row_of {
+  int32_t at, end;
+  __device__ __forceinline__ uint32_t nothing() const {
+    return (uint32_t)at < (uint32_t)end ? 0 : ~0u;
+  }
+  /* How far on the next row is. */
+  __device__ __forceinline__ int32_t next(int32_t step) {
+    const bool moves = (uint32_t)at < (uint32_t)(end - 1);
+    at++;
+    return moves ? step : 0;
+  }
+};
 
 static __device__ __forceinline__ void take(float &sum, const output &o, uint32_t cell) {
   if (o.cell == cell) sum += o.grad;
 }
 
-/* Does the output name a cell outside its window, or none? */
-template <int K, int S>
-static __device__ __forceinline__ bool is_unusual(const scatter_job &j, const output &o, int32_t oh,
-                                                  int32_t ow) {
-  if ((uint32_t)oh >= (uint32_t)j.h.out || (uint32_t)ow >= (uint32_t)j.w.out) return false;
-  const int32_t h = oh * S - j.h.pad, w = ow * S - j.w.pad;
-  if (h < 0 || w < 0 || h + K > j.h.in || w + K > j.w.in)
-    return o.cell == ~0u || !in_window<true>(j, o.cell, 0, oh, ow);
-  uint32_t rest = o.cell - (uint32_t)(h * j.w.in + w);
-  bool inside = rest < K;
+/* Where along W a window's cells are: `span` of them from `first` on, counted from its begin. */
+struct columns_inside {
+  uint32_t first, span;
+};
+
+template <int K>
+static __device__ __forceinline__ columns_inside inside_of(const scatter_job &j, int32_t w) {
+  const int32_t first = max(-w, 0);
+  return {(uint32_t)first, (uint32_t)max(min(K, j.w.in - w) - first, 0)};
+}
+
+/* Does the output name a cell of its window, which begins at `begin`?  Rows above or below the
+ * plane have no cells to be named. */
+template <int K>
+static __device__ __forceinline__ bool is_usual(const scatter_job &j, uint32_t cell, uint32_t begin,
+                                                columns_inside c) {
+  uint32_t rest = cell - begin - c.first;
+  bool inside = rest < c.span;
 #pragma unroll
   for (int i = 1; i < K; i++) {
     rest -= j.w.in;
-    inside |= rest < K;
+    inside |= rest < c.span;
   }
-  return !inside;
+  return inside & (cell < j.cells);
 }
 
-template <typename E>
-static __device__ __forceinline__ void put_stream(E *to, float sum, bool stream) {
+template <bool STREAM, typename E>
+static __device__ __forceinline__ void put_one(E *to, float sum) {
   E e;
   put(&e, sum);
-  if (sizeof(E) == 4)
-    stream ? __stcs((uint32_t *)to, *(uint32_t *)&e) : (void)(*to = e);
+  if constexpr (!STREAM)
+    *to = e;
+  else if constexpr (sizeof(E) == 4)
+    __stcs((float *)to, sum);
   else
-    stream ? __stcs((uint16_t *)to, *(uint16_t *)&e) : (void)(*to = e);
+    __stcs((unsigned short *)to, e.bits);
 }
 
-static __device__ __forceinline__ void put_two(float *to, float a, float b, bool stream) {
+template <bool STREAM>
+static __device__ __forceinline__ void put_two(float *to, float a, float b) {
   const float2 two = make_float2(a, b);
-  if (stream)
+  if (STREAM)
     __stcs((float2 *)to, two);
   else
     *(float2 *)to = two;
 }
-template <typename E>
-static __device__ __forceinline__ void put_two(E *to, float a, float b, bool stream) {
+template <bool STREAM, typename E>
+static __device__ __forceinline__ void put_two(E *to, float a, float b) {
   const uint32_t two = packed(E(), a, b);
-  if (stream)
+  if (STREAM)
     __stcs((uint32_t *)to, two);
   else
     *(uint32_t *)to = two;
 }
 
-/* Two neighbours of a row from w on, those that are cells. */
-template <typename E>
-static __device__ __forceinline__ void write_two(const scatter_job &j, const gather_plan &g,
-                                                 E *row, int32_t w, float a, float b) {
-  if (g.pairs && w + 1 < j.w.in) {
-    put_two(row + w, a, b, j.stream);
-    return;
-  }
-  if (w >= 0 && w < j.w.in) put_stream(row + w, a, j.stream);
-  if (w + 1 >= 0 && w + 1 < j.w.in) put_stream(row + w + 1, b, j.stream);
-}
-
 /* Step 2: rows [begin, end) of outputs with their two by two own cells.  A window of 3 begins one
  * before those, with the last of the outputs before. */
-template <int K, typename E, typename I>
+template <bool STREAM, int K, int AT_ONCE, typename E, typename I>
 static __device__ __forceinline__ bool go_by_two(const scatter_job &j, const gather_plan &g,
-                                                 const plane_at<E, I> &p, pg_span cells, int32_t ow,
+                                                 int64_t plane, pg_span cells, int32_t ow,
                                                  int32_t begin, int32_t end) {
-  const int32_t w = 2 * ow - g.shift_w;
-  const output none = {~0u, 0};
-  bool unusual = false;
-  output own = look(j, p, begin, ow), right = K == 3 ? look(j, p, begin, ow + 1) : none;
-  output below = look(j, p, begin + 1, ow), corner = K == 3 ? look(j, p, begin + 1, ow + 1) : none;
-  for (int32_t oh = begin; oh < end; oh++) {
-    /* on their way while these are added */
-    const output next = look(j, p, oh + 2, ow), beside = K == 3 ? look(j, p, oh + 2, ow + 1) : none;
-    const int32_t h = 2 * oh - g.shift_h;
-    const uint32_t at = (uint32_t)(h * j.w.in + w), under = at + j.w.in;
-    float sum[4] = {0, 0, 0, 0};
-    take(sum[0], own, at);
-    take(sum[1], own, at + 1);
-    take(sum[2], own, under);
-    take(sum[3], own, under + 1);
-    if (K == 3) {
-      take(sum[1], right, at + 1);
-      take(sum[3], right, under + 1);
-      take(sum[2], below, under);
-      take(sum[3], below, under + 1);
-      take(sum[3], corner, under + 1);
+  const int32_t w = 2 * ow - g.shift_w, top = 2 * begin - g.shift_h, wide = j.w.in;
+  const bool left = (uint32_t)w < (uint32_t)wide, right = (uint32_t)(w + 1) < (uint32_t)wide;
+  const columns_inside c = inside_of<K>(j, 2 * ow - j.w.pad);
+  column_of<E, I> own = column_at<E, I>(j, plane * j.outputs, begin, ow);
+  column_of<E, I> next = column_at<E, I>(j, plane * j.outputs, begin, ow + 1);
+  E *out = (E *)j.in + plane * j.cells + top * wide + w;
+  row_of row = {begin, j.h.out};
+  uint32_t at = (uint32_t)(top * wide + w), h = (uint32_t)(top - cells.begin), high = 0;
+  const uint32_t tall = (uint32_t)length(cells);
+  bool usual = true;
+  output o[AT_ONCE + 1][2];
+  const auto look = [&](int i) {
+    const uint32_t none = row.nothing();
+    o[i][0] = own.look(none, &high);
+    if (K == 3) o[i][1] = next.look(none, nullptr);
+    const int32_t step = row.next(j.w.out);
+    own.go(step);
+    if (K == 3) next.go(step);
+  };
+  look(0);
+  for (int32_t oh = begin; oh < end; oh += AT_ONCE) {
+#pragma unroll
+    for (int i = 1; i <= AT_ONCE; i++) /* all on their way before the first is used */
+      if (oh + i <= end) look(i);
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++, at += 2 * wide, h += 2) {
+      if (oh + i >= end) break;
+      float sum[4] = {0, 0, 0, 0};
+      take(sum[0], o[i][0], at);
+      take(sum[1], o[i][0], at + 1);
+      take(sum[2], o[i][0], at + wide);
+      take(sum[3], o[i][0], at + wide + 1);
+      if (K == 3) {
+        take(sum[1], o[i][1], at + 1);
+        take(sum[3], o[i][1], at + wide + 1);
+        take(sum[2], o[i + 1][0], at + wide);
+        take(sum[3], o[i + 1][0], at + wide + 1);
+        take(sum[3], o[i + 1][1], at + wide + 1);
+      }
+      usual &= is_usual<K>(j, o[i][0].cell, at - (K == 3 ? wide + 1 : 0), c) |
+               ((uint32_t)(oh + i) >= (uint32_t)j.h.out) | (own.nothing != 0);
+      if (g.pairs) {
+        if (right & (h < tall)) put_two<STREAM>(out, sum[0], sum[1]);
+        if (right & (h + 1 < tall)) put_two<STREAM>(out + wide, sum[2], sum[3]);
+      } else {
+        if (left & (h < tall)) put_one<STREAM>(out, sum[0]);
+        if (right & (h < tall)) put_one<STREAM>(out + 1, sum[1]);
+        if (left & (h + 1 < tall)) put_one<STREAM>(out + wide, sum[2]);
+        if (right & (h + 1 < tall)) put_one<STREAM>(out + wide + 1, sum[3]);
+      }
+      out += 2 * wide;
     }
-    unusual |= is_unusual<K, 2>(j, own, oh, ow);
-    E *row = p.out + (int64_t)h * j.w.in;
-    if (h >= cells.begin && h < cells.end) write_two(j, g, row, w, sum[0], sum[1]);
-    if (h + 1 >= cells.begin && h + 1 < cells.end)
-      write_two(j, g, row + j.w.in, w, sum[2], sum[3]);
-    own = below;
-    right = corner;
-    below = next;
-    corner = beside;
+    o[0][0] = o[AT_ONCE][0];
+    o[0][1] = o[AT_ONCE][1];
   }
-  return unusual;
+  return !usual | (high != 0);
 }
 
 /* Step 1, windows of 3: rows of cells.  Outputs lie P further on than the last cells of their
  * windows. */
-template <int P, typename E, typename I>
-static __device__ __forceinline__ bool go_by_one(const scatter_job &j, const plane_at<E, I> &p,
-                                                 pg_span cells, int32_t w, int32_t begin,
-                                                 int32_t end) {
+template <bool STREAM, int P, int AT_ONCE, typename E, typename I>
+static __device__ __forceinline__ bool go_by_one(const scatter_job &j, int64_t plane, pg_span cells,
+                                                 int32_t w, int32_t begin, int32_t end) {
   enum { OWN = 2 - P };
-  const int32_t up = P - 2, left = w + P - 2;
-  bool unusual = false;
-  output o[4][3];
+  const int32_t wide = j.w.in;
+  const columns_inside c = inside_of<3>(j, w - P);
+  column_of<E, I> column[3];
 #pragma unroll
-  for (int i = 0; i < 9; i++) o[i / 3][i % 3] = look(j, p, begin + up + i / 3, left + i % 3);
-  for (int32_t h = begin; h < end; h++) {
+  for (int i = 0; i < 3; i++)
+    column[i] = column_at<E, I>(j, plane * j.outputs, begin + P - 2, w + P - 2 + i);
+  E *out = (E *)j.in + plane * j.cells + begin * wide + w;
+  row_of row = {begin + P - 2, j.h.out};
+  uint32_t at = (uint32_t)(begin * wide + w), h = (uint32_t)(begin - cells.begin), high = 0;
+  const uint32_t tall = w < wide ? (uint32_t)length(cells) : 0;
+  bool usual = true;
+  output o[AT_ONCE + 2][3];
+  const auto look = [&](int i) {
+    const uint32_t none = row.nothing();
+    const int32_t step = row.next(j.w.out);
 #pragma unroll
-    for (int i = 0; i < 3; i++) o[3][i] = look(j, p, h + up + 3, left + i); /* for the next row */
-    const uint32_t at = (uint32_t)(h * j.w.in + w);
-    float sum = 0;
+    for (int k = 0; k < 3; k++) {
+      o[i][k] = column[k].look(none, k == OWN ? &high : nullptr);
+      column[k].go(step);
+    }
+  };
+  look(0);
+  look(1);
+  for (int32_t first = begin; first < end; first += AT_ONCE) {
 #pragma unroll
-    for (int i = 0; i < 9; i++) take(sum, o[i / 3][i % 3], at);
-    unusual |= is_unusual<3, 1>(j, o[OWN][OWN], h, w);
-    if (h >= cells.begin && h < cells.end && w < j.w.in)
-      put_stream(p.out + (int64_t)h * j.w.in + w, sum, j.stream);
+    for (int i = 0; i < AT_ONCE; i++) /* all on their way before the first is used */
+      if (first + i < end) look(2 + i);
 #pragma unroll
-    for (int i = 0; i < 9; i++) o[i / 3][i % 3] = o[i / 3 + 1][i % 3];
+    for (int k = 0; k < AT_ONCE; k++, at += wide, h++) {
+      if (first + k >= end) break;
+      float sum = 0;
+#pragma unroll
+      for (int i = 0; i < 9; i++) take(sum, o[k + i / 3][i % 3], at);
+      usual &= is_usual<3>(j, o[k + OWN][OWN].cell, at - P * (wide + 1), c) |
+               ((uint32_t)(first + k) >= (uint32_t)j.h.out) | (column[OWN].nothing != 0);
+      if (h < tall) put_one<STREAM>(out, sum);
+      out += wide;
+    }
+#pragma unroll
+    for (int i = 0; i < 6; i++) o[i / 3][i % 3] = o[AT_ONCE + i / 3][i % 3];
   }
-  return unusual;
+  return !usual | (high != 0);
 }
 
 /* The rows that an item's threads go through: those of the outputs whose own cells it has, and at
@@ -196,7 +267,7 @@ static __device__ __noinline__ void make_unusual(const scatter_job &j, const sca
 }
 
 /* P: how much padding, where windows slide by 1. */
-template <int K, int S, int P, typename E, typename I>
+template <bool STREAM, int K, int S, int P, typename E, typename I>
 static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS)
     gather(const __grid_constant__ scatter_job j, const __grid_constant__ scan_plan s,
            const __grid_constant__ gather_plan g) {
@@ -211,13 +282,12 @@ static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS)
     const int32_t column = g.first + task - upper * g.columns;
     const int32_t begin = rows.begin + (upper - plane * g.chunks) * g.rows;
     const int32_t end = min(begin + g.rows, rows.end);
-    const int64_t at = b.first + plane;
-    const plane_at<E, I> p = {(const I *)j.index + at * j.outputs,
-                              (const E *)j.grad + at * j.outputs, (E *)j.in + at * j.cells};
     if (S == 2)
-      unusual |= go_by_two<K>(j, g, p, b.h, column, begin, end);
+      unusual |= go_by_two<STREAM, K, rows_at_once(S), E, I>(j, g, b.first + plane, b.h, column,
+                                                                begin, end);
     else
-      unusual |= go_by_one<P>(j, p, b.h, column, begin, end);
+      unusual |= go_by_one<STREAM, P, rows_at_once(S), E, I>(j, b.first + plane, b.h, column,
+                                                                begin, end);
   }
   if (__syncthreads_or(unusual)) make_unusual<E, I>(j, s, found);
 }
@@ -241,7 +311,8 @@ static gather_plan gather_plan_of(const scatter_job &j, int64_t element_bytes) {
   g.first = g.shift_w < 0 ? -1 : 0;
   const int64_t last = (p.w.in - 1 + g.shift_w) / stride + 1;
   g.columns = (int32_t)(last > p.w.out ? last : p.w.out) - g.first;
-  const int64_t rows = (j.tiling.h + 2 * stride) / stride;
+  const int64_t odd = g.shift_h != 0 || j.tiling.h % stride != 0 || stride * p.h.out > p.h.in;
+  const int64_t rows = (j.tiling.h + stride - 1) / stride + odd;
   const int64_t most = GATHER_THREADS / (g.columns * j.tiling.planes);
   g.chunks = (int32_t)least(most < 1 ? 1 : most, rows);
   g.rows = (int32_t)((rows + g.chunks - 1) / g.chunks);
@@ -262,14 +333,18 @@ static bool try_types(const pg_cuda_call *call, cudaError_t *status) {
   const gather_plan g = gather_plan_of(j, sizeof(E));
   const int64_t bytes =
       (j.tiling.planes * j.tiling.d * j.tiling.h * j.tiling.w + 16) * (int64_t)sizeof(float);
+  const bool padded = p.h.pad == 1 && p.w.pad == 1, bare = p.h.pad == 0 && p.w.pad == 0;
+  const auto go = [&](auto kernel, auto streaming) {
+    *status = launch(call, j.stream ? streaming : kernel, j.items, GATHER_THREADS, bytes, j, s, g);
+  };
   if (both_slide(p, 2, 2))
-    *status = launch(call, gather<2, 2, 0, E, I>, j.items, GATHER_THREADS, bytes, j, s, g);
+    go(gather<false, 2, 2, 0, E, I>, gather<true, 2, 2, 0, E, I>);
   else if (both_slide(p, 3, 2))
-    *status = launch(call, gather<3, 2, 0, E, I>, j.items, GATHER_THREADS, bytes, j, s, g);
-  else if (both_slide(p, 3, 1) && p.h.pad == 1 && p.w.pad == 1)
-    *status = launch(call, gather<3, 1, 1, E, I>, j.items, GATHER_THREADS, bytes, j, s, g);
-  else if (both_slide(p, 3, 1) && p.h.pad == 0 && p.w.pad == 0)
-    *status = launch(call, gather<3, 1, 0, E, I>, j.items, GATHER_THREADS, bytes, j, s, g);
+    go(gather<false, 3, 2, 0, E, I>, gather<true, 3, 2, 0, E, I>);
+  else if (padded)
+    go(gather<false, 3, 1, 1, E, I>, gather<true, 3, 1, 1, E, I>);
+  else if (bare)
+    go(gather<false, 3, 1, 0, E, I>, gather<true, 3, 1, 0, E, I>);
   else
     return false;
   return true;
