@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SCATTER of the usual pools: windows of 2 or 3 cells that slide by 2, or of 3 that slide by 1, over
- * planes that follow each other.
+/* SCATTER of the usual pools: windows of 2 or 3 cells that slide by 2, or of 3 that slide by 1,
+ * over planes that follow each other.
  *
  * A thread goes down a column of gradInput, one cell wide or two as the windows' step is, and looks
  * at the outputs whose windows hold its cells: each adds to the cell that its index names.  Nothing
@@ -11,15 +11,15 @@
 enum { GATHER_THREADS = 128, GATHER_BLOCKS = 8 };
 
 /* Rows whose outputs a thread has on their way together: as many as registers hold. */
-static constexpr __host__ __device__ int rows_at_once(int stride) {
-  return stride == 2 ? 4 : 2;
-}
+static constexpr __host__ __device__ int rows_at_once(int stride) { return stride == 2 ? 4 : 2; }
 
 /* Columns of threads begin at `first`; a column's rows are cut into `chunks` of `rows`. */
 struct gather_plan {
   int32_t first, columns, chunks, rows;
-  int32_t shift_h, shift_w; /* an output's own cells begin at its number times the step, less these */
-  bool pairs;               /* two cells can be written at once */
+  int32_t shift_h,
+      shift_w;   /* an output's own cells begin at its number times the step, less these */
+  bool pairs;    /* two cells can be written at once */
+  int32_t words; /* not 0: outputs a thread takes side by side, see go_by_words */
   pg_divider by_columns, by_chunks;
 };
 
@@ -27,6 +27,22 @@ struct gather_plan {
 struct output {
   uint32_t cell;
   float grad;
+};
+
+/* V neighbours, at an address that is a multiple of their size or of 16. */
+template <typename T, int V>
+struct neighbours {
+  T of[V];
+  __device__ __forceinline__ void load(const T *from) {
+    if constexpr (sizeof of == 4) {
+      const uint32_t word = __ldg((const uint32_t *)from);
+      memcpy(of, &word, 4);
+    } else {
+      vector_of<T, V> vector;
+      vector.load(from);
+      memcpy(of, vector.of, sizeof of);
+    }
+  }
 };
 
 /* A column of outputs, read row by row.  Behind the last row it stays there, and names nothing. */
@@ -156,8 +172,7 @@ static __device__ __forceinline__ bool go_by_two(const scatter_job &j, const gat
   look(0);
   for (int32_t oh = begin; oh < end; oh += AT_ONCE) {
 #pragma unroll
-    for (int i = 1; i <= AT_ONCE; i++) /* all on their way before the first is used */
-      if (oh + i <= end) look(i);
+    for (int i = 1; i <= AT_ONCE; i++) look(i); /* all on their way before the first is used */
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++, at += 2 * wide, h += 2) {
       if (oh + i >= end) break;
@@ -188,6 +203,73 @@ static __device__ __forceinline__ bool go_by_two(const scatter_job &j, const gat
     }
     o[0][0] = o[AT_ONCE][0];
     o[0][1] = o[AT_ONCE][1];
+  }
+  return !usual | (high != 0);
+}
+
+/* The same for V outputs side by side, where rows are made of such and words of 16 or 8 bytes. */
+template <bool STREAM, int K, int V, int AT_ONCE, typename E, typename I>
+static __device__ __forceinline__ bool go_by_words(const scatter_job &j, int64_t plane,
+                                                   pg_span cells, int32_t ow, int32_t begin,
+                                                   int32_t end) {
+  const int32_t w = 2 * ow, top = 2 * begin, wide = j.w.in;
+  column_of<E, I> own = column_at<E, I>(j, plane * j.outputs, begin, ow);
+  column_of<E, I> next = column_at<E, I>(j, plane * j.outputs, begin, ow + V);
+  E *out = (E *)j.in + plane * j.cells + top * wide + w;
+  row_of row = {begin, j.h.out};
+  uint32_t at = (uint32_t)(top * wide + w), h = (uint32_t)(top - cells.begin), high = 0;
+  const uint32_t tall = (uint32_t)length(cells);
+  columns_inside c[V];
+#pragma unroll
+  for (int v = 0; v < V; v++) c[v] = inside_of<K>(j, 2 * (ow + v) - (K == 3));
+  bool usual = true;
+  output o[AT_ONCE + 1][V + 1];
+  const auto look = [&](int i) {
+    const uint32_t none = row.nothing();
+    neighbours<I, V> index;
+    neighbours<E, V> grad;
+    index.load(own.index);
+    grad.load(own.grad);
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+      if (sizeof(I) == 8) high |= (uint32_t)((uint64_t)index.of[v] >> 32);
+      o[i][v] = {(uint32_t)index.of[v] | none, widened(grad.of[v])};
+    }
+    if (K == 3) o[i][V] = next.look(none, nullptr);
+    const int32_t step = row.next(j.w.out);
+    own.go(step);
+    if (K == 3) next.go(step);
+  };
+  look(0);
+  for (int32_t oh = begin; oh < end; oh += AT_ONCE) {
+#pragma unroll
+    for (int i = 1; i <= AT_ONCE; i++) look(i); /* all on their way before the first is used */
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++, at += 2 * wide, h += 2) {
+      if (oh + i >= end) break;
+      const bool below = (uint32_t)(oh + i) >= (uint32_t)j.h.out;
+      float sum[2][2 * V] = {};
+#pragma unroll
+      for (int x = 0; x < 2 * V; x++) {
+        const uint32_t cell = at + x, under = cell + wide;
+        take(sum[0][x], o[i][x / 2], cell);
+        if (K == 3 && x % 2 == 1) take(sum[0][x], o[i][x / 2 + 1], cell);
+        take(sum[1][x], o[i][x / 2], under);
+        if (K == 3) {
+          if (x % 2 == 1) take(sum[1][x], o[i][x / 2 + 1], under);
+          take(sum[1][x], o[i + 1][x / 2], under);
+          if (x % 2 == 1) take(sum[1][x], o[i + 1][x / 2 + 1], under);
+        }
+      }
+#pragma unroll
+      for (int v = 0; v < V; v++)
+        usual &= is_usual<K>(j, o[i][v].cell, at + 2 * v - (K == 3 ? wide + 1 : 0), c[v]) | below;
+      if (h < tall) put_vector<2 * V>(out, sum[0], STREAM);
+      if (h + 1 < tall) put_vector<2 * V>(out + wide, sum[1], STREAM);
+      out += 2 * wide;
+    }
+#pragma unroll
+    for (int v = 0; v <= V; v++) o[0][v] = o[AT_ONCE][v];
   }
   return !usual | (high != 0);
 }
@@ -223,11 +305,9 @@ static __device__ __forceinline__ bool go_by_one(const scatter_job &j, int64_t p
   look(1);
   for (int32_t first = begin; first < end; first += AT_ONCE) {
 #pragma unroll
-    for (int i = 0; i < AT_ONCE; i++) /* all on their way before the first is used */
-      if (first + i < end) look(2 + i);
+    for (int i = 0; i < AT_ONCE; i++) look(2 + i); /* all on their way before the first is used */
 #pragma unroll
-    for (int k = 0; k < AT_ONCE; k++, at += wide, h++) {
-      if (first + k >= end) break;
+    for (int k = 0; k < AT_ONCE; k++, at += wide, h++) { /* a row too many does no harm */
       float sum = 0;
 #pragma unroll
       for (int i = 0; i < 9; i++) take(sum, o[k + i / 3][i % 3], at);
@@ -266,9 +346,9 @@ static __device__ __noinline__ void make_unusual(const scatter_job &j, const sca
   make_item<true, E, I>(j, s, blockIdx.x, (float *)pg_gather_room, found + threadIdx.x / 32);
 }
 
-/* P: how much padding, where windows slide by 1. */
-template <bool STREAM, int K, int S, int P, typename E, typename I>
-static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS)
+/* P: how much padding, where windows slide by 1; V: outputs side by side, where they slide by 2. */
+template <bool STREAM, int K, int S, int P, int V, typename E, typename I>
+static __global__ void __launch_bounds__(GATHER_THREADS, V == 1 ? GATHER_BLOCKS : GATHER_BLOCKS + 1)
     gather(const __grid_constant__ scatter_job j, const __grid_constant__ scan_plan s,
            const __grid_constant__ gather_plan g) {
   __shared__ found_bad found[GATHER_THREADS / 32];
@@ -282,12 +362,15 @@ static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS)
     const int32_t column = g.first + task - upper * g.columns;
     const int32_t begin = rows.begin + (upper - plane * g.chunks) * g.rows;
     const int32_t end = min(begin + g.rows, rows.end);
-    if (S == 2)
+    if constexpr (S == 1)
+      unusual |=
+          go_by_one<STREAM, P, rows_at_once(S), E, I>(j, b.first + plane, b.h, column, begin, end);
+    else if constexpr (V == 1)
       unusual |= go_by_two<STREAM, K, rows_at_once(S), E, I>(j, g, b.first + plane, b.h, column,
-                                                                begin, end);
+                                                             begin, end);
     else
-      unusual |= go_by_one<STREAM, P, rows_at_once(S), E, I>(j, b.first + plane, b.h, column,
-                                                                begin, end);
+      unusual |=
+          go_by_words<STREAM, K, V, 2, E, I>(j, b.first + plane, b.h, V * column, begin, end);
   }
   if (__syncthreads_or(unusual)) make_unusual<E, I>(j, s, found);
 }
@@ -302,6 +385,20 @@ static bool both_slide(const pg_pooling &p, int64_t kernel, int64_t stride) {
   return slides(p.h, kernel, stride) && slides(p.w, kernel, stride);
 }
 
+/* Outputs side by side whose cells are a word of 16 bytes, or of 8; 0 where rows are not made of
+ * such. */
+static int32_t words_of(const scatter_job &j, int64_t element_bytes) {
+  const pg_pooling &p = j.pool;
+  if (p.w.stride != 2 || p.w.pad != p.w.kernel - 2 || p.h.pad != p.w.pad || p.w.in != 2 * p.w.out)
+    return 0;
+  for (int64_t v = p.w.kernel == 2 && element_bytes == 2 ? 4 : 2; v > 1; v /= 2)
+    if (p.w.out % v == 0 && (uintptr_t)j.in % (2 * v * element_bytes) == 0 &&
+        (uintptr_t)j.grad % (v * element_bytes) == 0 &&
+        (uintptr_t)j.index % least(16, v * (j.wide ? 8 : 4)) == 0)
+      return (int32_t)v;
+  return 0;
+}
+
 static gather_plan gather_plan_of(const scatter_job &j, int64_t element_bytes) {
   const pg_pooling &p = j.pool;
   const int32_t stride = (int32_t)p.w.stride, more = p.w.kernel == 3 && stride == 2;
@@ -311,6 +408,8 @@ static gather_plan gather_plan_of(const scatter_job &j, int64_t element_bytes) {
   g.first = g.shift_w < 0 ? -1 : 0;
   const int64_t last = (p.w.in - 1 + g.shift_w) / stride + 1;
   g.columns = (int32_t)(last > p.w.out ? last : p.w.out) - g.first;
+  g.words = words_of(j, element_bytes);
+  if (g.words > 0) g.columns = (int32_t)p.w.out / g.words;
   const int64_t odd = g.shift_h != 0 || j.tiling.h % stride != 0 || stride * p.h.out > p.h.in;
   const int64_t rows = (j.tiling.h + stride - 1) / stride + odd;
   const int64_t most = GATHER_THREADS / (g.columns * j.tiling.planes);
@@ -337,14 +436,21 @@ static bool try_types(const pg_cuda_call *call, cudaError_t *status) {
   const auto go = [&](auto kernel, auto streaming) {
     *status = launch(call, j.stream ? streaming : kernel, j.items, GATHER_THREADS, bytes, j, s, g);
   };
-  if (both_slide(p, 2, 2))
-    go(gather<false, 2, 2, 0, E, I>, gather<true, 2, 2, 0, E, I>);
+  constexpr int FOUR = sizeof(E) == 2 ? 4 : 2; /* words of 16 bytes, where halves are not added */
+  if (both_slide(p, 2, 2) && g.words == FOUR)
+    go(gather<false, 2, 2, 0, FOUR, E, I>, gather<true, 2, 2, 0, FOUR, E, I>);
+  else if (both_slide(p, 2, 2) && g.words == 2)
+    go(gather<false, 2, 2, 0, 2, E, I>, gather<true, 2, 2, 0, 2, E, I>);
+  else if (both_slide(p, 2, 2))
+    go(gather<false, 2, 2, 0, 1, E, I>, gather<true, 2, 2, 0, 1, E, I>);
+  else if (both_slide(p, 3, 2) && g.words == 2)
+    go(gather<false, 3, 2, 0, 2, E, I>, gather<true, 3, 2, 0, 2, E, I>);
   else if (both_slide(p, 3, 2))
-    go(gather<false, 3, 2, 0, E, I>, gather<true, 3, 2, 0, E, I>);
+    go(gather<false, 3, 2, 0, 1, E, I>, gather<true, 3, 2, 0, 1, E, I>);
   else if (padded)
-    go(gather<false, 3, 1, 1, E, I>, gather<true, 3, 1, 1, E, I>);
+    go(gather<false, 3, 1, 1, 1, E, I>, gather<true, 3, 1, 1, 1, E, I>);
   else if (bare)
-    go(gather<false, 3, 1, 0, E, I>, gather<true, 3, 1, 0, E, I>);
+    go(gather<false, 3, 1, 0, 1, E, I>, gather<true, 3, 1, 0, 1, E, I>);
   else
     return false;
   return true;

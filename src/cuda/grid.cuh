@@ -22,7 +22,7 @@ struct pg_cuda_call {
 };
 
 cudaError_t pg_cuda_fill(const pg_cuda_call *call);
-cudaError_t pg_cuda_scatter(const pg_cuda_call *call);      /* and RESCATTER */
+cudaError_t pg_cuda_scatter(const pg_cuda_call *call); /* and RESCATTER */
 bool pg_cuda_try_gather(const pg_cuda_call *call, cudaError_t *status);
 cudaError_t pg_cuda_scatter_last(const pg_cuda_call *call); /* interleaved, or beyond 32 bits */
 cudaError_t pg_cuda_spread(const pg_cuda_call *call);

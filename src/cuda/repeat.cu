@@ -69,9 +69,10 @@ static __global__ void __launch_bounds__(THREADS) repeat(const __grid_constant__
   E *const out = (E *)j.args.grad_in;
   const int32_t lead = (int32_t)((uintptr_t)out % 16 / sizeof(E));
   const int64_t block = (int64_t)blockIdx.x * (CHUNK / (int)sizeof(E)) - lead;
-  const int64_t plane = max(block, (int64_t)0) / cells; /* the only 64-bit division */
+  const int64_t plane = max(block, (int64_t)0) / cells;  /* the only 64-bit division */
   const int32_t base = (int32_t)(block - plane * cells); /* negative only before the first plane */
-  const int32_t known = (int32_t)over((uint32_t)(CHUNK / (int)sizeof(E) + max(base, 0)), j.by_cells);
+  const int32_t known =
+      (int32_t)over((uint32_t)(CHUNK / (int)sizeof(E) + max(base, 0)), j.by_cells);
   for (int32_t i = threadIdx.x; i <= known && plane + i < j.planes; i += THREADS)
     put(&value[i], quotient<E>(j, plane + i));
   __syncthreads();

@@ -22,6 +22,7 @@ struct scatter_job {
   bool stream, again; /* again: RESCATTER */
   bool narrow;        /* what follows holds */
   bool deep;          /* there is a depth axis */
+  bool wide;          /* indices have 64 bits */
   bool flat_in, flat_out;
   pg_axis_32 d, h, w;
   pg_items cut;
@@ -48,6 +49,7 @@ static inline scatter_job scatter_job_of(const pg_cuda_call *call, int64_t eleme
   j.again = call->step->id == PG_KERNEL_RESCATTER;
   j.narrow = fits_32_bits(p);
   j.deep = p.d.in > 1 || p.d.out > 1;
+  j.wide = a.index_bytes == 8;
   if (!j.narrow) return j;
   j.flat_in = is_flat(j.in_at, p.d.in, p.h.in, p.w.in, p.c, p.n);
   j.flat_out = is_flat(j.grad_at, p.d.out, p.h.out, p.w.out, p.c, p.n) &&
