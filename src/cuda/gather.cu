@@ -348,7 +348,7 @@ static __device__ __noinline__ void make_unusual(const scatter_job &j, const sca
 
 /* P: how much padding, where windows slide by 1; V: outputs side by side, where they slide by 2. */
 template <bool STREAM, int K, int S, int P, int V, typename E, typename I>
-static __global__ void __launch_bounds__(GATHER_THREADS, V == 1 ? GATHER_BLOCKS : GATHER_BLOCKS + 1)
+static __global__ void __launch_bounds__(GATHER_THREADS, K == 3 ? GATHER_BLOCKS : GATHER_BLOCKS + 1)
     gather(const __grid_constant__ scatter_job j, const __grid_constant__ scan_plan s,
            const __grid_constant__ gather_plan g) {
   __shared__ found_bad found[GATHER_THREADS / 32];

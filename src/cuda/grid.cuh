@@ -30,6 +30,10 @@ cudaError_t pg_cuda_spread_last(const pg_cuda_call *call); /* interleaved */
 cudaError_t pg_cuda_spread_any(const pg_cuda_call *call);  /* what neither takes */
 /* False, and nothing launched, unless windows tile the plane. */
 bool pg_cuda_try_spread_apart(const pg_cuda_call *call, cudaError_t *status);
+/* Likewise, unless they are 3 by 3 cells and slide by 1 or 2. */
+bool pg_cuda_try_spread_march(const pg_cuda_call *call, cudaError_t *status);
+/* Likewise, unless rows of gradInput follow each other. */
+bool pg_cuda_try_spread_rows(const pg_cuda_call *call, cudaError_t *status);
 cudaError_t pg_cuda_repeat(const pg_cuda_call *call);
 
 /* Is gradInput so large that nobody will find it in the cache? */

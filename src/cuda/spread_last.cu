@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPREAD where channels lie next to each other: a thread divides the outputs that touch its two by
- * two cells, and adds them along W, those sums along H, those along D. */
+ * two cells, and adds them along W, those sums along H, those along D.  The usual windows: see
+ * spread_last_march.cuh. */
 #include "cuda/last.cuh"
-#include "cuda/spread.cuh"
+#include "cuda/spread_last_march.cuh"
 
 enum { THREADS = 256 };
 
@@ -92,6 +93,10 @@ template <typename E>
 static cudaError_t launch_last(const pg_cuda_call *call) {
   constexpr int V = 16 / sizeof(E);
   const spread_job j = spread_job_of(call, sizeof(E));
+  if constexpr (sizeof(E) <= 4) {
+    cudaError_t status = cudaSuccess;
+    if (try_march<E>(call, j, &status)) return status;
+  }
   if (!j.narrow) return pg_cuda_spread_any(call);
   const bool deep = most_windows(j.pool.d) > 1;
   const bool vector = is_vector(j.in, j.in_at, sizeof(E), j.pool.c, 16) &&

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SCATTER of the usual pools where channels lie next to each other: threads march, see
+ * last_march.cuh.
+ *
+ * Indices are compared in 32 bits.  A thread only notices that one of its column's points out of
+ * its window: the column is then gone through again to tell of those, and where planes are whole
+ * the block makes its item again. */
+#ifndef PG_CUDA_SCATTER_LAST_MARCH_CUH_
+#define PG_CUDA_SCATTER_LAST_MARCH_CUH_
+
+#include "cuda/lanes.cuh"
+#include "cuda/last_march.cuh"
+
+enum { MARCH_BOX = 16 /* cells of a warp's box of sums, where an item is made again */ };
+
+/* The N outputs of a row that hold a thread's cells, four channels of each. */
+template <int N, typename E, typename I>
+struct seen {
+  vector_of<I, FOUR> index[N];
+  float grad[N][FOUR];
+};
+
+/* Windows of K cells, S apart; a thread's cells begin with the P-th of its output's window.  Its
+ * outputs are LEFT and N - 1 - LEFT columns around its own. */
+template <int K, int S, int P, typename E, typename I>
+struct marcher {
+  enum { LEFT = (K - 1 - P) / S, N = LEFT + 1 + (S - 1 + P) / S, KEPT = K - S };
+
+  const I *index;
+  const E *grad;
+  E *out;
+  int32_t index_step[N], grad_step[N]; /* to the outputs around its own */
+  bool there[N], written[S];           /* outputs; cells */
+  int32_t w;
+  uint32_t begin, width;       /* of the own output's window, within the plane's row */
+  uint32_t far, largest, high; /* of what was seen: the most out of a window, and of a plane */
+  float kept[KEPT + 1][S][FOUR];
+
+  __device__ __forceinline__ marcher(const scatter_job &j, const march &m, int32_t row);
+  __device__ __forceinline__ void look(const scatter_job &j, seen<N, E, I> *o);
+  __device__ __forceinline__ void check(const scatter_job &j, const seen<N, E, I> &o, int32_t row);
+  template <bool STREAM, bool OUTPUTS>
+  __device__ __forceinline__ void add(const scatter_job &j, const seen<N, E, I> &o, int32_t row,
+                                      bool write);
+};
+
+template <int K, int S, int P, typename E, typename I>
+__device__ __forceinline__ marcher<K, S, P, E, I>::marcher(const scatter_job &j, const march &m,
+                                                           int32_t row)
+    : far(0), largest(0), high(0) {
+  const int32_t window = S * m.column - j.w.pad, ow = min(m.column, j.w.out - 1);
+  w = window + P;
+  begin = (uint32_t)max(window, 0);
+  width = (uint32_t)(min(window + K, j.w.in) - max(window, 0));
+  index = (const I *)j.index + offset(j.index_at, m.n, m.c, 0, row, ow);
+  grad = (const E *)j.grad + offset(j.grad_at, m.n, m.c, 0, row, ow);
+  out = (E *)j.in + offset(j.in_at, m.n, m.c, 0, S * row - j.h.pad, w);
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    const int32_t at = m.column + i - LEFT, near = min(max(at, 0), j.w.out - 1) - ow;
+    there[i] = at >= 0 && at < j.w.out && !m.idle;
+    index_step[i] = near * (int32_t)j.index_at.of[PG_W];
+    grad_step[i] = near * (int32_t)j.grad_at.of[PG_W];
+  }
+#pragma unroll
+  for (int x = 0; x < S; x++) written[x] = (uint32_t)(w + x) < (uint32_t)j.w.in && !m.idle;
+#pragma unroll
+  for (int i = 0; i < KEPT * S * FOUR; i++) kept[i / FOUR / S][i / FOUR % S][i % FOUR] = 0;
+}
+
+template <int K, int S, int P, typename E, typename I>
+__device__ __forceinline__ void marcher<K, S, P, E, I>::look(const scatter_job &j,
+                                                             seen<N, E, I> *o) {
+  four_of<E> four[N];
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    o->index[i].load(i == LEFT ? index : index + index_step[i]);
+    four[i] = load_four_if(there[i], i == LEFT ? grad : grad + grad_step[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < N * FOUR; i++)
+    o->grad[i / FOUR][i % FOUR] = channel(four[i / FOUR], i % FOUR);
+  index += j.index_at.of[PG_H];
+  grad += j.grad_at.of[PG_H];
+}
+
+/* Its own output.  The least distance over the window's rows says whether an index is in one of
+ * them; those may lie above or below the plane.  High words are looked at wherever they were read,
+ * lest the compiler reads words one by one. */
+template <int K, int S, int P, typename E, typename I>
+__device__ __forceinline__ void marcher<K, S, P, E, I>::check(const scatter_job &j,
+                                                              const seen<N, E, I> &o, int32_t row) {
+  const uint32_t start = (uint32_t)(S * row - j.h.pad) * (uint32_t)j.w.in + begin;
+#pragma unroll
+  for (int v = 0; v < FOUR; v++) {
+    const uint32_t at = (uint32_t)o.index[LEFT].of[v];
+    uint32_t rest = at - start;
+#pragma unroll
+    for (int y = 1; y < K; y++) rest = umin(rest, at - start - (uint32_t)(y * j.w.in));
+    far = umax(far, rest);
+    largest = umax(largest, at);
+#pragma unroll
+    for (int i = 0; i < (sizeof(I) == 8 ? N : 0); i++)
+      high |= (uint32_t)((uint64_t)o.index[i].of[v] >> 32);
+  }
+}
+
+/* A row's outputs, if there are such, to the cells that they name; what is complete is written. */
+template <int K, int S, int P, typename E, typename I>
+template <bool STREAM, bool OUTPUTS>
+__device__ __forceinline__ void marcher<K, S, P, E, I>::add(const scatter_job &j,
+                                                            const seen<N, E, I> &o, int32_t row,
+                                                            bool write) {
+  const int32_t h = S * row - j.h.pad;
+  const uint32_t first = (uint32_t)h * (uint32_t)j.w.in + (uint32_t)w;
+#pragma unroll
+  for (int y = 0; y < K; y++) {
+    float sum[S][FOUR];
+#pragma unroll
+    for (int i = 0; i < S * FOUR; i++) {
+      const int x = i / FOUR, v = i % FOUR;
+      sum[x][v] = y < KEPT ? kept[y % (KEPT + 1)][x][v] : 0;
+#pragma unroll
+      for (int k = 0; k < (OUTPUTS ? N : 0); k++) {
+        const int tap = x + P - S * (k - LEFT);
+        const uint32_t name = first + (uint32_t)(y * j.w.in + x);
+        if (tap >= 0 && tap < K && (uint32_t)o.index[k].of[v] == name) sum[x][v] += o.grad[k][v];
+      }
+      if (y >= S) kept[y < S ? 0 : y - S][x][v] = sum[x][v];
+    }
+#pragma unroll
+    for (int x = 0; x < S; x++)
+      if (y < S && write && (uint32_t)(h + y) < (uint32_t)j.h.in && written[x])
+        put_four(out + y * j.in_at.of[PG_H] + x * j.in_at.of[PG_W], sum[x], STREAM);
+  }
+  out += S * j.in_at.of[PG_H];
+}
+
+/* True if something was unusual. */
+template <bool STREAM, int K, int S, int P, typename E, typename I>
+static __device__ __forceinline__ bool march_down(const scatter_job &j, const march &m) {
+  typedef marcher<K, S, P, E, I> M;
+  enum { BEFORE = (K - 1) / S }; /* rows of outputs that give to the chunk's first */
+  int32_t row = max(m.begin - BEFORE, 0);
+  M a(j, m, row);
+  seen<M::N, E, I> o;
+#pragma unroll 1
+  for (; row < min(m.end, j.h.out); row++) {
+    a.look(j, &o);
+    a.check(j, o, row);
+    a.template add<STREAM, true>(j, o, row, row >= m.begin);
+  }
+#pragma unroll 1
+  for (; row < m.end; row++) a.template add<STREAM, false>(j, o, row, row >= m.begin);
+  return a.there[M::LEFT] && (a.far >= a.width || a.largest >= j.cells || a.high != 0);
+}
+
+/* Not inlined: what is rare shall not take registers from what is not. */
+template <typename I>
+static __device__ __noinline__ void tell_column(const scatter_job &j, const march_plan &p,
+                                                found_bad *found) {
+  const march m = march_of(p, j.cut.c, blockIdx.x);
+  if (threadIdx.x % 32 == 0) clear(found);
+  __syncwarp();
+  if (!m.idle && m.column < j.w.out)
+    for (int32_t row = m.begin; row < min(m.end, j.h.out); row++)
+      tell_channels<FOUR, I>(j, (const I *)j.index + offset(j.index_at, m.n, m.c, 0, row, m.column),
+                             m.n, m.c, 0, row, m.column, found);
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) hand_over(j, found);
+}
+
+template <typename E, typename I>
+static __device__ __noinline__ void make_whole(const scatter_job &j, found_bad *found) {
+  if (threadIdx.x == 0) clear(found);
+  __syncthreads();
+  make_lanes<E, I>(j, blockIdx.x, true, true, MARCH_BOX, found);
+  __syncthreads();
+  if (threadIdx.x == 0) hand_over(j, found);
+}
+
+template <int K, int S, int P, typename E, typename I>
+static __global__ void __launch_bounds__(MARCH_THREADS, MARCH_BLOCKS)
+    scatter_march(const __grid_constant__ scatter_job j, const __grid_constant__ march_plan p) {
+  __shared__ found_bad found[MARCH_THREADS / 32];
+  bool unusual = false;
+  for (uint32_t i = 0; i < p.pieces; i++) {
+    const march m = march_of(p, j.cut.c, blockIdx.x * p.pieces + i);
+    unusual |=
+        j.stream ? march_down<true, K, S, P, E, I>(j, m) : march_down<false, K, S, P, E, I>(j, m);
+  }
+  if (j.stray == nullptr) {
+    if (__syncthreads_or(unusual)) make_whole<E, I>(j, found);
+  } else if (__any_sync(~0u, unusual)) {
+    tell_column<I>(j, p, found + threadIdx.x / 32);
+  }
+}
+
+/* --- On the host --- */
+
+template <int K, int S, int P, typename E, typename I>
+static bool try_march_as(const pg_cuda_call *call, const scatter_job &j, cudaError_t *status) {
+  const bool whole = j.stray == nullptr;
+  const int64_t wanted = (int64_t)call->limits.processors * 4096;
+  march_plan p;
+  if (!both_slide(j.pool, K, S) || j.pool.w.pad < P) return false;
+  const int threads = march_plan_of(j.pool, j.tiling, whole, P, 1, wanted, &p);
+  if (threads == 0) return false;
+  const int64_t bytes = whole ? (int64_t)MARCH_BOX * threads * sizeof(float) : 0;
+  *status =
+      launch(call, scatter_march<K, S, P, E, I>, march_blocks(p, j.pool.n), threads, bytes, j, p);
+  return true;
+}
+
+/* False, and nothing launched, if this is not for it. */
+template <typename E, typename I>
+static bool try_march(const pg_cuda_call *call, const scatter_job &j, cudaError_t *status) {
+  const int64_t c = j.pool.c, bytes = FOUR * sizeof(E), far = INT32_MAX / 8;
+  if (!j.narrow || !j.tiling.interleaved || j.again || j.deep || j.tiling.planes % FOUR != 0 ||
+      j.index_at.of[PG_W] > far || j.grad_at.of[PG_W] > far ||
+      !is_vector(j.in, j.in_at, sizeof(E), c, bytes) ||
+      !is_vector(j.grad, j.grad_at, sizeof(E), c, bytes) ||
+      !is_vector(j.index, j.index_at, sizeof(I), c, 16))
+    return false;
+  return try_march_as<2, 2, 0, E, I>(call, j, status) ||
+         try_march_as<3, 2, 1, E, I>(call, j, status) ||
+         try_march_as<3, 2, 0, E, I>(call, j, status) ||
+         try_march_as<3, 1, 0, E, I>(call, j, status);
+}
+
+#endif
