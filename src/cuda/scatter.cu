@@ -7,6 +7,9 @@
  * if an index there points out of its window and its warp's part, the block begins anew and all
  * warps look at every output.  Where whole planes have few outputs, a warp looks at all of a
  * plane's instead, and parts are shared for clearing and writing alone. */
+#include <stddef.h>
+#include <string.h>
+
 #include "cuda/item.cuh"
 
 /* Few warps: what a warp has to know before it begins is not little. */
@@ -59,9 +62,31 @@ static cudaError_t launch_scatter(const pg_cuda_call *call) {
   return launch(call, rescatter<E, I>, least(blocks, most), THREADS, bytes, j, s);
 }
 
+/* Adaptive windows of one length that tile an axis are a kernel's. */
+static pg_axis sliding(pg_axis a) {
+  if (a.kernel != 0 || a.out < 1 || a.in % a.out != 0) return a;
+  a.kernel = a.stride = a.in / a.out;
+  a.pad = 0;
+  a.dilation = 1;
+  return a;
+}
+
+static bool try_sliding(const pg_cuda_call *call, cudaError_t *status) {
+  pg_kernel_step step = {}; /* only so much of it is there */
+  memcpy(&step, call->step, offsetof(pg_kernel_step, args) + sizeof(pg_scatter_args));
+  pg_pooling &p = step.args.scatter.pool;
+  p.h = sliding(p.h);
+  p.w = sliding(p.w);
+  pg_cuda_call same = *call;
+  same.step = &step;
+  return pg_cuda_try_gather(&same, status);
+}
+
 cudaError_t pg_cuda_scatter(const pg_cuda_call *call) {
   cudaError_t status = cudaSuccess;
-  if (pg_cuda_try_gather(call, &status)) return status;
+  if (try_sliding(call, &status) || pg_cuda_try_scatter_few(call, &status) ||
+      pg_cuda_try_gather_dense(call, &status))
+    return status;
   return with_scatter_types(call->step, [call](auto e, auto i) {
     return launch_scatter<decltype(e), decltype(i)>(call);
   });

@@ -10,6 +10,52 @@
 #include "cuda/cell.cuh"
 #include "cuda/grid.cuh"
 
+/* Each false, and nothing launched, unless the call is of its kind. */
+bool pg_cuda_try_scatter_few(const pg_cuda_call *call, cudaError_t *status);
+bool pg_cuda_try_gather_dense(const pg_cuda_call *call, cudaError_t *status);
+
+/* An axis whose products may need 64 bits: adaptive, and long. */
+struct scatter_axis : pg_axis_32 {
+  bool is_long;
+  double per_in, per_out; /* 1 / in, 1 / out */
+};
+
+static inline scatter_axis scatter_axis_of(const pg_axis &a) {
+  scatter_axis b = {};
+  (pg_axis_32 &)b = axis_32(a);
+  b.is_long = b.stride == 0 && !fits_32_bits(a);
+  b.per_in = 1.0 / (double)a.in;
+  b.per_out = 1.0 / (double)a.out;
+  return b;
+}
+
+static inline bool fits_scatter(pg_pooling p) {
+  const int64_t most = (int64_t)1 << 30;
+  for (pg_axis *a : {&p.d, &p.h, &p.w})
+    if (a->kernel == 0 && a->in < most && a->out < most) a->kernel = a->stride = a->dilation = 1;
+  return fits_32_bits(p);
+}
+
+/* n / by for quotients below 2^31: the product is off by less than one. */
+static __device__ __forceinline__ uint32_t over_long(int64_t n, int64_t by, double per) {
+  const int64_t q = (int64_t)((double)n * per), rest = n - q * by;
+  return (uint32_t)(q + (rest >= by) - (rest < 0));
+}
+
+static __device__ __forceinline__ pg_span touching(const scatter_axis &a, int32_t begin,
+                                                   int32_t end) {
+  if (!a.is_long) return touching((const pg_axis_32 &)a, begin, end);
+  return {(int32_t)over_long((int64_t)begin * a.out, a.in, a.per_in),
+          (int32_t)over_long((int64_t)end * a.out + a.in - 1, a.in, a.per_in)};
+}
+
+template <bool SLIDING = false>
+static __device__ __forceinline__ pg_window_32 window(const scatter_axis &a, int32_t o) {
+  if (SLIDING || !a.is_long) return window<SLIDING>((const pg_axis_32 &)a, o);
+  const uint32_t begin = over_long((int64_t)o * a.in, a.out, a.per_out);
+  return {(int32_t)begin, over_long(((int64_t)o + 1) * a.in + a.out - 1, a.out, a.per_out) - begin};
+}
+
 struct scatter_job {
   const void *grad, *index;
   void *in;
@@ -24,7 +70,7 @@ struct scatter_job {
   bool deep;          /* there is a depth axis */
   bool wide;          /* indices have 64 bits */
   bool flat_in, flat_out;
-  pg_axis_32 d, h, w;
+  scatter_axis d, h, w;
   pg_items cut;
   uint32_t cells, outputs; /* of a plane */
   pg_divider by_cells, by_w, by_h, by_out_w, by_out_h, by_out_d, by_c;
@@ -47,16 +93,16 @@ static inline scatter_job scatter_job_of(const pg_cuda_call *call, int64_t eleme
   j.items = call->step->items;
   j.stream = prefers_stream(call, p.n * p.c * p.d.in * p.h.in * p.w.in * element_bytes);
   j.again = call->step->id == PG_KERNEL_RESCATTER;
-  j.narrow = fits_32_bits(p);
+  j.narrow = a.tiling.interleaved ? fits_32_bits(p) : fits_scatter(p);
   j.deep = p.d.in > 1 || p.d.out > 1;
   j.wide = a.index_bytes == 8;
   if (!j.narrow) return j;
   j.flat_in = is_flat(j.in_at, p.d.in, p.h.in, p.w.in, p.c, p.n);
   j.flat_out = is_flat(j.grad_at, p.d.out, p.h.out, p.w.out, p.c, p.n) &&
                is_flat(j.index_at, p.d.out, p.h.out, p.w.out, p.c, p.n);
-  j.d = axis_32(p.d);
-  j.h = axis_32(p.h);
-  j.w = axis_32(p.w);
+  j.d = scatter_axis_of(p.d);
+  j.h = scatter_axis_of(p.h);
+  j.w = scatter_axis_of(p.w);
   j.cut = items_of(a.tiling, p);
   j.cells = (uint32_t)(p.d.in * p.h.in * p.w.in);
   j.outputs = (uint32_t)(p.d.out * p.h.out * p.w.out);
