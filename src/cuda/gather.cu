@@ -8,14 +8,14 @@
  * block makes its item again, see item.cuh. */
 #include "cuda/item.cuh"
 
-enum { GATHER_THREADS = 128, GATHER_BLOCKS = 8 };
+enum { GATHER_THREADS = 128, GATHER_BLOCKS = 8, ROWS_OF_THREAD = 7 };
 
 /* Rows whose outputs a thread has on their way together: as many as registers hold. */
 static constexpr __host__ __device__ int rows_at_once(int stride) { return stride == 2 ? 4 : 2; }
 
 /* Columns of threads begin at `first`; a column's rows are cut into `chunks` of `rows`. */
 struct gather_plan {
-  int32_t first, columns, chunks, rows;
+  int32_t first, columns, chunks, rows, threads;
   int32_t shift_h,
       shift_w;   /* an output's own cells begin at its number times the step, less these */
   bool pairs;    /* two cells can be written at once */
@@ -356,7 +356,7 @@ static __global__ void __launch_bounds__(GATHER_THREADS, K == 3 ? GATHER_BLOCKS 
   const pg_span rows = rows_of<S>(j, g, b.h);
   const int32_t tasks = b.planes * g.chunks * g.columns;
   bool unusual = false;
-  for (int32_t task = threadIdx.x; task < tasks; task += GATHER_THREADS) {
+  for (int32_t task = threadIdx.x; task < tasks; task += (int32_t)blockDim.x) {
     const int32_t upper = (int32_t)over(task, g.by_columns);
     const int32_t plane = (int32_t)over(upper, g.by_chunks);
     const int32_t column = g.first + task - upper * g.columns;
@@ -412,9 +412,13 @@ static gather_plan gather_plan_of(const scatter_job &j, int64_t element_bytes) {
   if (g.words > 0) g.columns = (int32_t)p.w.out / g.words;
   const int64_t odd = g.shift_h != 0 || j.tiling.h % stride != 0 || stride * p.h.out > p.h.in;
   const int64_t rows = (j.tiling.h + stride - 1) / stride + odd;
-  const int64_t most = GATHER_THREADS / (g.columns * j.tiling.planes);
-  g.chunks = (int32_t)least(most < 1 ? 1 : most, rows);
+  /* So many rows that what a thread has to know first is worth it. */
+  const int64_t wanted = (rows + ROWS_OF_THREAD - 1) / ROWS_OF_THREAD,
+                across = g.columns * j.tiling.planes;
+  const int64_t most = GATHER_THREADS / across;
+  g.chunks = (int32_t)least(most < 1 ? 1 : most, wanted);
   g.rows = (int32_t)((rows + g.chunks - 1) / g.chunks);
+  g.threads = (int32_t)least((across * g.chunks + 31) / 32 * 32, GATHER_THREADS);
   g.pairs = g.shift_w == 0 && p.w.in % 2 == 0 && (uintptr_t)j.in % (2 * element_bytes) == 0;
   g.by_columns = divider_of(g.columns);
   g.by_chunks = divider_of(g.chunks);
@@ -434,7 +438,7 @@ static bool try_types(const pg_cuda_call *call, cudaError_t *status) {
       (j.tiling.planes * j.tiling.d * j.tiling.h * j.tiling.w + 16) * (int64_t)sizeof(float);
   const bool padded = p.h.pad == 1 && p.w.pad == 1, bare = p.h.pad == 0 && p.w.pad == 0;
   const auto go = [&](auto kernel, auto streaming) {
-    *status = launch(call, j.stream ? streaming : kernel, j.items, GATHER_THREADS, bytes, j, s, g);
+    *status = launch(call, j.stream ? streaming : kernel, j.items, g.threads, bytes, j, s, g);
   };
   constexpr int FOUR = sizeof(E) == 2 ? 4 : 2; /* words of 16 bytes, where halves are not added */
   if (both_slide(p, 2, 2) && g.words == FOUR)

@@ -259,7 +259,7 @@ static bool know_divisors(const spread_job &j, march_plan *m, bool *same) {
 
 /* As few chunks as keep all processors busy. */
 static void cut_columns(const pg_cuda_call *call, const spread_job &j, march_plan *m) {
-  enum { LANES = 2048, LEAST = 4, MOST = 40 /* rows */ };
+  enum { LANES = 4096, LEAST = 4, MOST = 24 /* rows */ };
   const int64_t columns = j.pool.n * j.pool.c * j.pool.d.in * m->columns;
   const int64_t all = m->all_rows, enough = (int64_t)LANES * call->limits.processors;
   int64_t chunks = (all + MOST - 1) / MOST;
