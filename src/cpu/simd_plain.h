@@ -224,10 +224,10 @@ static inline void save_two_bf16(uint16_t *p, vf v, uint16_t *q, vf w) {
 
 /* Elements from the lanes of two vectors in turn. */
 static inline void keep_pairs_f32(float *p, vf even, vf odd) {
-  EACH_LANE p[2 * i] = even.at[i], p[2 * i + 1] = odd.at[i];
+  for (int64_t i = 0; i < LANES; i++) p[2 * i] = even.at[i], p[2 * i + 1] = odd.at[i];
 }
 static inline void keep_pairs_of_halves(uint16_t *p, halves even, halves odd) {
-  EACH_LANE p[2 * i] = even.at[i], p[2 * i + 1] = odd.at[i];
+  for (int64_t i = 0; i < LANES; i++) p[2 * i] = even.at[i], p[2 * i + 1] = odd.at[i];
 }
 static inline void keep_pairs_f16(uint16_t *p, vf even, vf odd) {
   keep_pairs_of_halves(p, pack_f16(even), pack_f16(odd));
