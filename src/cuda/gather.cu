@@ -399,7 +399,7 @@ static int32_t words_of(const scatter_job &j, int64_t element_bytes) {
   return 0;
 }
 
-static gather_plan gather_plan_of(const scatter_job &j, int64_t element_bytes) {
+static gather_plan gather_plan_of(const scatter_job &j, int64_t element_bytes, int processors) {
   const pg_pooling &p = j.pool;
   const int32_t stride = (int32_t)p.w.stride, more = p.w.kernel == 3 && stride == 2;
   gather_plan g = {};
@@ -412,9 +412,9 @@ static gather_plan gather_plan_of(const scatter_job &j, int64_t element_bytes) {
   if (g.words > 0) g.columns = (int32_t)p.w.out / g.words;
   const int64_t odd = g.shift_h != 0 || j.tiling.h % stride != 0 || stride * p.h.out > p.h.in;
   const int64_t rows = (j.tiling.h + stride - 1) / stride + odd;
-  /* So many rows that what a thread has to know first is worth it. */
-  const int64_t wanted = (rows + ROWS_OF_THREAD - 1) / ROWS_OF_THREAD,
-                across = g.columns * j.tiling.planes;
+  /* So many rows that what a thread has to know first is worth it, unless nobody else waits. */
+  const int64_t each = j.items < processors ? 1 : ROWS_OF_THREAD;
+  const int64_t wanted = (rows + each - 1) / each, across = g.columns * j.tiling.planes;
   const int64_t most = GATHER_THREADS / across;
   g.chunks = (int32_t)least(most < 1 ? 1 : most, wanted);
   g.rows = (int32_t)((rows + g.chunks - 1) / g.chunks);
@@ -433,7 +433,7 @@ static bool try_types(const pg_cuda_call *call, cudaError_t *status) {
   if (j.tiling.w != p.w.in || p.w.in < 8 || p.h.in < 4) return false;
   if (!both_slide(p, 2, 2) && !both_slide(p, 3, 2) && !both_slide(p, 3, 1)) return false;
   const scan_plan s = scan_plan_of(j);
-  const gather_plan g = gather_plan_of(j, sizeof(E));
+  const gather_plan g = gather_plan_of(j, sizeof(E), call->limits.processors);
   const int64_t bytes =
       (j.tiling.planes * j.tiling.d * j.tiling.h * j.tiling.w + 16) * (int64_t)sizeof(float);
   const bool padded = p.h.pad == 1 && p.w.pad == 1, bare = p.h.pad == 0 && p.w.pad == 0;

@@ -98,14 +98,19 @@ static __device__ __forceinline__ uint32_t shared_bits(uint32_t address) {
   return __float_as_uint(shared_load(address));
 }
 
-static __device__ __forceinline__ void shared_bits(uint32_t address, int bits) {
+/* One of the lanes that do this at once comes last; an exchange says that this is meant. */
+static __device__ __forceinline__ void claim(uint32_t address, int bits) {
+#ifdef __CUDA_ARCH__
+  asm volatile("atom.shared.exch.b32 _, [%0], %1;" ::"r"(address), "r"(bits) : "memory");
+#else
   shared_store(address, __uint_as_float((uint32_t)bits));
+#endif
 }
 
 /* Some cells have more than two lanes: one of each knows. */
 static __device__ int rank_of_many(uint32_t address, bool knows, int rank) {
   const int lane = lane_number();
-  if (knows) shared_bits(address, 2 * LANES);
+  if (knows) claim(address, 2 * LANES);
   __syncwarp();
   const bool many = shared_bits(address) == 2 * LANES;
   if (many) rank = 0;
@@ -122,7 +127,7 @@ static __device__ __noinline__ void add_together(uint32_t address, float before,
                                                  int left) {
   const int lane = lane_number();
   const bool lost = left != lane;
-  if (lost) shared_bits(address, LANES + lane);
+  if (lost) claim(address, LANES + lane);
   __syncwarp();
   const int seen = (int)shared_bits(address);
   const bool third = lost && seen != LANES + lane;
@@ -140,7 +145,7 @@ static __device__ __forceinline__ void add_batch(uint32_t address, float grad) {
   const int lane = lane_number();
   const float before = shared_load(address);
   __syncwarp();
-  shared_bits(address, lane);
+  claim(address, lane);
   __syncwarp();
   const int left = (int)shared_bits(address);
   if (__any_sync(EVERY_LANE, left != lane)) {
