@@ -97,6 +97,26 @@ void pg_scatter_end(const struct pg_scatter_plane *t) {
   if (t->bad.count > 0 && t->args->report != NULL) pg_index_report_merge(t->args->report, &t->bad);
 }
 
+static bool can_slide(const struct pg_axis *a) {
+  return a->kernel == 0 && a->out > 0 && a->in > 0 && a->in % a->out == 0;
+}
+
+static void slide(struct pg_axis *a) {
+  if (!can_slide(a)) return;
+  a->kernel = a->stride = a->in / a->out;
+  a->dilation = 1;
+}
+
+const struct pg_scatter_args *pg_scatter_sliding(const struct pg_scatter_args *args,
+                                                 struct pg_scatter_args *room) {
+  if (!can_slide(&args->pool.h) || !can_slide(&args->pool.w)) return args;
+  *room = *args;
+  slide(&room->pool.d);
+  slide(&room->pool.h);
+  slide(&room->pool.w);
+  return room;
+}
+
 /* Measured: with fewer outputs than a 16th of the cells the scatter's few additions are cheaper,
  * and with fewer than 64 what a gather takes to begin is not worth it. */
 bool pg_prefers_gather(const struct pg_scatter_args *a) {

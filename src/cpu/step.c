@@ -13,7 +13,7 @@
 
 enum {
   BYTES_PER_THREAD = 262144, /* below this a second thread costs more than it brings */
-  BYTES_TO_WAKE = 4194304,   /* and below this, where it has to be woken */
+  BYTES_TO_WAKE = 2097152,   /* and below this, where it has to be woken */
   SOON_NS = 200000,
   COPY_BLOCK = 262144
 };
