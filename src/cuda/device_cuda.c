@@ -123,6 +123,16 @@ void pg_cuda_leave(int device, CUcontext before) {
   if (before != context_of(&devices[device])) (void)driver.set_current(before);
 }
 
+enum cudaStreamCaptureMode pg_cuda_relax(void) {
+  enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  return cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess ? mode
+                                                                   : cudaStreamCaptureModeGlobal;
+}
+
+void pg_cuda_unrelax(enum cudaStreamCaptureMode mode) {
+  (void)cudaThreadExchangeStreamCaptureMode(&mode);
+}
+
 enum pg_cuda_place pg_cuda_place(const void *address) {
   struct cudaPointerAttributes about;
   if (cudaPointerGetAttributes(&about, address) != cudaSuccess) {

@@ -16,6 +16,12 @@ int pg_cuda_device_count(void);
 /* CUDA's own number for a device of ours. */
 int pg_cuda_number(int device);
 
+/* While somebody captures a stream CUDA refuses this thread to ask and to wait, unless it says that
+ * it knows what it does: what we ask about is not being captured.  relax gives what unrelax puts
+ * back. */
+enum cudaStreamCaptureMode pg_cuda_relax(void);
+void pg_cuda_unrelax(enum cudaStreamCaptureMode mode);
+
 /* Between enter and leave the device is the calling thread's current one; leave brings back what
  * was current before, which may be another library's choice or nothing at all.  False: the device
  * does not answer, and leave must not follow. */

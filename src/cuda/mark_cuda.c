@@ -90,6 +90,7 @@ bool pg_cuda_mark_is_issued(const struct pg_mark *mark) {
 
 cudaError_t pg_cuda_mark_wait_on(const struct pg_mark *mark, cudaStream_t stream) {
   const int state = atomic_load(&mark->state);
+  if (state == CAPTURED && !pg_cuda_is_capturing(stream)) return cudaSuccess; /* complete outside */
   if (state != ISSUED && state != CAPTURED) return cudaSuccess;
   return cudaStreamWaitEvent(stream, mark->event, 0);
 }
@@ -98,7 +99,9 @@ cudaError_t pg_cuda_mark_wait_on(const struct pg_mark *mark, cudaStream_t stream
 static bool look(struct pg_mark *mark) {
   CUcontext before;
   if (!pg_cuda_enter(mark->device, &before)) return true;
+  const enum cudaStreamCaptureMode mode = pg_cuda_relax();
   const cudaError_t error = cudaEventQuery(mark->event);
+  pg_cuda_unrelax(mode);
   pg_cuda_leave(mark->device, before);
   if (error == cudaErrorNotReady) return false;
   atomic_store(&mark->state, DONE);
@@ -163,7 +166,9 @@ static void await_for_ever(struct pg_mark *mark) {
   CUcontext before;
   (void)pg_cuda_mark_await(mark, false, PG_FOREVER, NULL);
   if (atomic_load(&mark->state) == ISSUED && pg_cuda_enter(mark->device, &before)) {
+    const enum cudaStreamCaptureMode mode = pg_cuda_relax();
     (void)cudaEventSynchronize(mark->event);
+    pg_cuda_unrelax(mode);
     pg_cuda_leave(mark->device, before);
   }
   (void)pg_cuda_mark_await(mark, true, PG_FOREVER, NULL);

@@ -77,9 +77,12 @@ uint64_t pg_cuda_completed(const struct pg_queue *queue) {
   return queue->busy ? queue->running - 1 : queue->pushed - queue->count;
 }
 
+/* The queue of which this thread is telling a failure: who is told may ask it for something. */
+static _Thread_local const struct pg_queue *telling;
+
 bool pg_cuda_is_own(const struct pg_queue *queue) {
   return (queue->busy && pthread_equal(queue->thread, pthread_self())) ||
-         pg_cuda_reports_is_judge(queue);
+         pg_cuda_reports_is_judge(queue) || telling == queue;
 }
 
 int pg_cuda_observe(struct pg_queue *queue, int64_t deadline) {
@@ -100,8 +103,11 @@ bool pg_cuda_is_capturing(cudaStream_t stream) {
 }
 
 void pg_cuda_fail(struct pg_queue *queue, uint64_t ticket, const struct pg_failure *failure) {
+  const struct pg_queue *outer = telling;
+  telling = queue;
   if (queue->options.on_failure != NULL)
     queue->options.on_failure(&queue->options, ticket, failure);
+  telling = outer;
   pthread_mutex_lock(&queue->lock);
   if (queue->failure.code == ACL_SUCCESS) queue->failure = *failure;
   pthread_mutex_unlock(&queue->lock);
@@ -118,8 +124,9 @@ void pg_cuda_pause(int *looks, int64_t deadline) {
   enum { SPINS = 200, FIRST_NS = 2000, LONGEST_NS = 200000 };
   const int spins = *looks < SPINS ? 64 : 0;
   for (int i = 0; i < spins; i++) pg_relax();
-  if ((*looks)++ < SPINS) return;
-  const int doublings = *looks - SPINS;
+  const int doublings = *looks - SPINS + 1;
+  if (doublings < 8) (*looks)++;
+  if (doublings <= 0) return;
   int64_t ns = doublings < 7 ? (int64_t)FIRST_NS << doublings : LONGEST_NS;
   const int64_t left = deadline == PG_FOREVER ? ns : deadline - pg_now_ns();
   if (left < ns) ns = left;
@@ -130,11 +137,15 @@ void pg_cuda_pause(int *looks, int64_t deadline) {
 
 /* The CUDA stream up to now; cudaErrorNotReady when the time is up. */
 static cudaError_t wait_stream(struct pg_queue *queue, int64_t deadline) {
-  if (deadline == PG_FOREVER) return cudaStreamSynchronize(queue->stream);
+  const enum cudaStreamCaptureMode mode = pg_cuda_relax();
   int looks = 0;
   cudaError_t error;
-  while ((error = cudaStreamQuery(queue->stream)) == cudaErrorNotReady && pg_now_ns() < deadline)
-    pg_cuda_pause(&looks, deadline);
+  if (deadline == PG_FOREVER)
+    error = cudaStreamSynchronize(queue->stream);
+  else
+    while ((error = cudaStreamQuery(queue->stream)) == cudaErrorNotReady && pg_now_ns() < deadline)
+      pg_cuda_pause(&looks, deadline);
+  pg_cuda_unrelax(mode);
   return error;
 }
 
@@ -347,6 +358,7 @@ static aclError put(struct pg_queue *queue, const struct pg_step *steps, size_t 
       issue_directly(queue, steps, count, captured, trouble);
       return ACL_SUCCESS;
     }
+    if (pg_cuda_reports_is_judge(queue)) break; /* it would wait for itself */
     pg_cuda_reports_make_room(queue);
   }
   return queue->closing ? ACL_ERROR_RT_INVALID_HANDLE : enqueue(queue, steps, count);
@@ -424,9 +436,12 @@ bool pg_cuda_idle(struct pg_queue *queue) {
   if (!pg_cuda_enter(device, &before)) return true;
   pthread_mutex_lock(&queue->lock);
   const uint64_t posted = pg_cuda_reports_posted(queue);
-  bool idle = pg_cuda_completed(queue) == queue->pushed && !pg_cuda_is_capturing(queue->stream);
+  bool idle = pg_cuda_completed(queue) == queue->pushed && !pg_cuda_is_own(queue) &&
+              !pg_cuda_is_capturing(queue->stream);
   if (idle) {
+    const enum cudaStreamCaptureMode mode = pg_cuda_relax();
     const cudaError_t error = cudaStreamQuery(queue->stream);
+    pg_cuda_unrelax(mode);
     if (error != cudaSuccess) (void)cudaGetLastError();
     idle = error != cudaErrorNotReady;
     if (error == cudaSuccess) pg_cuda_reports_judge(queue, posted);

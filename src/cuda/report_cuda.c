@@ -112,8 +112,10 @@ struct pg_cuda_report *pg_cuda_report_take(struct pg_queue *queue,
 void pg_cuda_report_post(struct pg_queue *queue) {
   struct pg_cuda_reports *r = queue->reports;
   r->posted++;
-  if (r->posted % QUARTER == 0)
-    (void)cudaEventRecord(r->passed[(r->posted / QUARTER - 1) % QUARTERS], queue->stream);
+  if (r->posted % QUARTER == 0 &&
+      cudaEventRecord(r->passed[(r->posted / QUARTER - 1) % QUARTERS], queue->stream) !=
+          cudaSuccess)
+    (void)cudaStreamSynchronize(queue->stream); /* the event says nothing, so nothing may be left */
 }
 
 uint64_t pg_cuda_reports_posted(const struct pg_queue *queue) { return queue->reports->posted; }

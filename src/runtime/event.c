@@ -321,6 +321,8 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp_us) {
  * wait itself still holds. */
 static void note_wait(struct pg_event *event, struct pg_stream *stream) {
   struct point behind = {stream->backend, NULL};
+  /* not under the lock: what fails is told of at once, to a function that may ask for the event */
+  if (stream->backend->record(stream->queue, &behind.mark) != ACL_SUCCESS) return;
   pthread_mutex_lock(&event->lock);
   prune_waits(event);
   if (event->wait_count == event->wait_room) {
@@ -331,10 +333,10 @@ static void note_wait(struct pg_event *event, struct pg_stream *stream) {
       event->wait_room = room;
     }
   }
-  if (event->wait_count < event->wait_room &&
-      stream->backend->record(stream->queue, &behind.mark) == ACL_SUCCESS)
-    event->waits[event->wait_count++] = behind;
+  const bool noted = event->wait_count < event->wait_room;
+  if (noted) event->waits[event->wait_count++] = behind;
   pthread_mutex_unlock(&event->lock);
+  if (!noted) behind.backend->mark_release(behind.mark);
 }
 
 /* A wait for a mark of another backend, which only that backend can look at. */
