@@ -22,7 +22,12 @@ if(NOT CMAKE_CUDA_COMPILER)
   message(NOTICE "cuda: ${POOLGRAD_NVCC} compiles nothing, CPU only")
   return()
 endif()
-set(CMAKE_CUDA_ARCHITECTURES 80-real 90) # without -real: PTX as well, which newer devices compile for themselves
+# Without -real: PTX as well, which newer devices compile for themselves. Each architecture takes a minute.
+set(POOLGRAD_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "What the CUDA plug-in has code for")
+if(DEFINED ENV{POOLGRAD_CUDA_ARCHITECTURES})
+  set(POOLGRAD_CUDA_ARCHITECTURES $ENV{POOLGRAD_CUDA_ARCHITECTURES})
+endif()
+set(CMAKE_CUDA_ARCHITECTURES ${POOLGRAD_CUDA_ARCHITECTURES})
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
 
