@@ -41,8 +41,8 @@ void pg_scatter_elsewhere(struct pg_scatter_plane *plane, const struct pg_scatte
 /* Hands over what the plane found. */
 void pg_scatter_end(const struct pg_scatter_plane *plane);
 
-/* Adaptive windows that are all as long as each other slide: the arguments, put so in `room` if need
- * be. */
+/* Adaptive windows that are all as long as each other slide: the arguments, put so in `room` if
+ * need be. */
 const struct pg_scatter_args *pg_scatter_sliding(const struct pg_scatter_args *args,
                                                  struct pg_scatter_args *room);
 

@@ -112,9 +112,8 @@ struct pg_cuda_report *pg_cuda_report_take(struct pg_queue *queue,
 void pg_cuda_report_post(struct pg_queue *queue) {
   struct pg_cuda_reports *r = queue->reports;
   r->posted++;
-  if (r->posted % QUARTER == 0 &&
-      cudaEventRecord(r->passed[(r->posted / QUARTER - 1) % QUARTERS], queue->stream) !=
-          cudaSuccess)
+  if (r->posted % QUARTER == 0 && cudaEventRecord(r->passed[(r->posted / QUARTER - 1) % QUARTERS],
+                                                  queue->stream) != cudaSuccess)
     (void)cudaStreamSynchronize(queue->stream); /* the event says nothing, so nothing may be left */
 }
 
