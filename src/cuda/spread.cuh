@@ -70,6 +70,22 @@ static inline int64_t most_divisor(const spread_job &j) {
   return most;
 }
 
+/* Calls fn, which says whether it took the step, with the element type if that is summed in fp32.
+ */
+template <typename F>
+static bool try_spread_type(const pg_kernel_step *step, F fn) {
+  switch (step->dtype) {
+    case ACL_FLOAT16:
+      return fn(pg_f16());
+    case ACL_BF16:
+      return fn(pg_bf16());
+    case ACL_FLOAT:
+      return fn(float());
+    default:
+      return false;
+  }
+}
+
 /* Calls fn with the element type of the step. */
 template <typename F>
 static cudaError_t with_spread_type(const pg_kernel_step *step, F fn) {

@@ -320,14 +320,5 @@ static bool try_type(const pg_cuda_call *call, cudaError_t *status) {
 }
 
 bool pg_cuda_try_spread_march(const pg_cuda_call *call, cudaError_t *status) {
-  switch (call->step->dtype) {
-    case ACL_FLOAT16:
-      return try_type<pg_f16>(call, status);
-    case ACL_BF16:
-      return try_type<pg_bf16>(call, status);
-    case ACL_FLOAT:
-      return try_type<float>(call, status);
-    default:
-      return false;
-  }
+  return try_spread_type(call->step, [&](auto e) { return try_type<decltype(e)>(call, status); });
 }
