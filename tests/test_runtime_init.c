@@ -2,56 +2,11 @@
 /* How the library starts and ends, and what the environment tells it. Each check has a process of
  * its own, because the first call fixes what follows. */
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "expect.h"
+#include "apart.h"
 #include "poolgrad.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
-
-static void forget_environment(void) {
-  unsetenv("POOLGRAD_DEVICES");
-  unsetenv("POOLGRAD_THREADS");
-  unsetenv("POOLGRAD_SOC");
-  unsetenv("POOLGRAD_ISA");
-  unsetenv("POOLGRAD_STREAM_BYTES");
-  unsetenv("ASCEND_RT_VISIBLE_DEVICES");
-  setenv("POOLGRAD_CUDA", "off", 1); /* these are the CPU's */
-}
-
-/* Runs one check in a fresh process; a failure there is printed there and fails here. */
-static void apart(const char *name, CMUnitTestFunction check, const void *row) {
-  (void)fflush(NULL);
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    const struct CMUnitTest test[] = {
-        {.name = name, .test_func = check, .initial_state = (void *)(uintptr_t)row}};
-    forget_environment();
-    if (freopen("/dev/null", "w", stdout) == NULL) exit(99);
-    exit(cmocka_run_group_tests_name(name, test, NULL, NULL));
-  }
-  int status;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    fail_msg("%s: its process ended with status 0x%x", name, (unsigned)status);
-}
-
-struct check {
-  const char *name;
-  CMUnitTestFunction run;
-};
-
-static void run_apart(void **state) {
-  const struct check *check = *state;
-  apart(check->name, check->run, NULL);
-}
-
-#define APART(test)                                                                         \
-  {                                                                                         \
-    .name = #test, .test_func = run_apart, .initial_state = &(struct check) { #test, test } \
-  }
 
 /* A file with this text that goes with the process. */
 static const char *file_with(const char *text, char path[static 64]) {
@@ -461,5 +416,6 @@ int main(void) {
       APART(the_size_to_stream_from_is_a_number),
       APART(the_last_error_is_the_runtimes_alone),
   };
+  setenv("POOLGRAD_CUDA", "off", 1); /* these are the CPU's */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,14 +226,17 @@ static bool finish(struct trial *t, aclrtStream stream) {
   return true;
 }
 
-bool trial_launch(struct trial *t) {
-  const aclrtStream stream = t->devices->at[t->device].stream;
+static aclrtStream stream_of(const struct trial *t) { return t->devices->at[t->device].stream; }
+
+bool trial_enqueue(struct trial *t) {
   struct call c;
   make_call(t, &c);
-  const bool started = start(t, &c, stream);
+  const bool started = start(t, &c, stream_of(t));
   drop_call(&c);
-  return started && finish(t, stream);
+  return started;
 }
+
+bool trial_launch(struct trial *t) { return trial_enqueue(t) && finish(t, stream_of(t)); }
 
 bool trial_reset(struct trial *t) {
   const int status = guarded_send(&t->memory[GRAD_IN]);

@@ -49,7 +49,9 @@ bool trial_open(struct trial *t, const struct problem *p, const struct trial_dev
 /* The same data on another device, which becomes the current one. */
 bool trial_move(struct trial *t, int device);
 
-/* Both phases and a synchronise.  Descriptions are destroyed before the work is waited for. */
+/* Both phases, and that they and a synchronise.  Descriptions are destroyed before the work is
+ * waited for.  A workspace is made by the first of them. */
+bool trial_enqueue(struct trial *t);
 bool trial_launch(struct trial *t);
 
 /* Poison in gradInput again, for another launch. */

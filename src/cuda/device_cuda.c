@@ -36,6 +36,7 @@ static struct {
   PFN_cuCtxGetCurrent_v4000 get_current;
   PFN_cuCtxSetCurrent_v4000 set_current;
   PFN_cuMemsetD32Async_v3020 fill_words;
+  PFN_cuStreamGetCaptureInfo_v10010 capture_info;
 } driver;
 
 static bool find_function(const char *name, unsigned int version, void *place) {
@@ -52,7 +53,8 @@ static bool find_functions(void) {
          find_function("cuDevicePrimaryCtxRetain", 7000, &driver.retain) &&
          find_function("cuCtxGetCurrent", 4000, &driver.get_current) &&
          find_function("cuCtxSetCurrent", 4000, &driver.set_current) &&
-         find_function("cuMemsetD32Async", 3020, &driver.fill_words);
+         find_function("cuMemsetD32Async", 3020, &driver.fill_words) &&
+         find_function("cuStreamGetCaptureInfo", 10010, &driver.capture_info);
 }
 
 static void add_device(int number) {
@@ -120,7 +122,8 @@ bool pg_cuda_enter(int device, CUcontext *before) {
 }
 
 void pg_cuda_leave(int device, CUcontext before) {
-  if (before != context_of(&devices[device])) (void)driver.set_current(before);
+  const bool stays = before == NULL && devices[device].number == 0;
+  if (!stays && before != context_of(&devices[device])) (void)driver.set_current(before);
 }
 
 enum cudaStreamCaptureMode pg_cuda_relax(void) {
@@ -131,6 +134,15 @@ enum cudaStreamCaptureMode pg_cuda_relax(void) {
 
 void pg_cuda_unrelax(enum cudaStreamCaptureMode mode) {
   (void)cudaThreadExchangeStreamCaptureMode(&mode);
+}
+
+uint64_t pg_cuda_capture_of(cudaStream_t stream) {
+  enum { NONE, BROKEN, FIRST };
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t id = 0;
+  if (driver.capture_info(stream, &status, &id) != CUDA_SUCCESS) return NONE;
+  if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) return FIRST + id;
+  return status == CU_STREAM_CAPTURE_STATUS_NONE ? NONE : BROKEN;
 }
 
 enum pg_cuda_place pg_cuda_place(const void *address) {

@@ -22,9 +22,14 @@ int pg_cuda_number(int device);
 enum cudaStreamCaptureMode pg_cuda_relax(void);
 void pg_cuda_unrelax(enum cudaStreamCaptureMode mode);
 
+/* The number of the capture into a graph that the stream is part of, which no other has; 0: none.
+ * Captures that an error has broken are 1, until the program ends them. */
+uint64_t pg_cuda_capture_of(cudaStream_t stream);
+
 /* Between enter and leave the device is the calling thread's current one; leave brings back what
- * was current before, which may be another library's choice or nothing at all.  False: the device
- * does not answer, and leave must not follow. */
+ * was current before, which may be another library's choice.  A thread without a context has CUDA's
+ * device 0 for its current one: that device's context then stays, and the next call need not change
+ * it again.  False: the device does not answer, and leave must not follow. */
 bool pg_cuda_enter(int device, CUcontext *before);
 void pg_cuda_leave(int device, CUcontext before);
 

@@ -8,7 +8,7 @@
 
 /*                 the queue gets there         CUDA's stream does
  *     PENDING ──┬──────────────────▶ ISSUED ──────────────────▶ DONE
- *               ├──────────────────▶ CAPTURED: part of a graph, nothing to wait for here
+ *               ├──────────────────▶ CAPTURED: part of a graph, nothing to wait for outside it
  *               └──────────────────▶ DROPPED: never reached */
 enum state { PENDING, ISSUED, DONE, CAPTURED, DROPPED };
 
@@ -19,6 +19,7 @@ struct pg_mark {
   int device;
   atomic_int state; /* enum state */
   cudaEvent_t event;
+  uint64_t capture;        /* CAPTURED: pg_cuda_capture then */
   _Atomic int64_t time_ns; /* 0: not asked for yet */
   struct pg_mark *next;    /* of the spare ones */
 };
@@ -75,9 +76,9 @@ void pg_cuda_mark_release(struct pg_mark *mark) {
 }
 
 cudaError_t pg_cuda_mark_issue(struct pg_mark *mark, cudaStream_t stream) {
-  const bool captured = pg_cuda_is_capturing(stream);
+  mark->capture = pg_cuda_capture(mark->queue);
   const cudaError_t error = cudaEventRecord(mark->event, stream);
-  const enum state state = error != cudaSuccess ? DROPPED : captured ? CAPTURED : ISSUED;
+  const enum state state = error != cudaSuccess ? DROPPED : mark->capture != 0 ? CAPTURED : ISSUED;
   atomic_store(&mark->state, (int)state);
   return error;
 }
@@ -90,8 +91,8 @@ bool pg_cuda_mark_is_issued(const struct pg_mark *mark) {
 
 cudaError_t pg_cuda_mark_wait_on(const struct pg_mark *mark, cudaStream_t stream) {
   const int state = atomic_load(&mark->state);
-  if (state == CAPTURED && !pg_cuda_is_capturing(stream)) return cudaSuccess; /* complete outside */
-  if (state != ISSUED && state != CAPTURED) return cudaSuccess;
+  const bool inside = state == CAPTURED && pg_cuda_capture_of(stream) == mark->capture;
+  if (state != ISSUED && !inside) return cudaSuccess;
   return cudaStreamWaitEvent(stream, mark->event, 0);
 }
 

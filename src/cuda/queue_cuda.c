@@ -96,10 +96,9 @@ void pg_cuda_note_progress(struct pg_queue *queue) {
   if (queue->observers > 0) pthread_cond_broadcast(&queue->progress);
 }
 
-bool pg_cuda_is_capturing(cudaStream_t stream) {
-  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  return cudaStreamIsCapturing(stream, &status) == cudaSuccess &&
-         status != cudaStreamCaptureStatusNone;
+/* Only a stream that the program knows can be captured: our events draw no other one in. */
+uint64_t pg_cuda_capture(const struct pg_queue *queue) {
+  return atomic_load(&queue->shown) ? pg_cuda_capture_of(queue->stream) : 0;
 }
 
 void pg_cuda_fail(struct pg_queue *queue, uint64_t ticket, const struct pg_failure *failure) {
@@ -307,7 +306,7 @@ static struct pg_cuda_link *copy_steps(const struct pg_step *steps, size_t count
 
 /* All of them or none into the list.  Lock held. */
 static aclError enqueue(struct pg_queue *queue, const struct pg_step *steps, size_t count) {
-  if (pg_cuda_is_capturing(queue->stream)) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+  if (pg_cuda_capture(queue) != 0) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
   if (!start_thread(queue)) return ACL_ERROR_RT_NO_STREAM_RESOURCE;
   struct pg_cuda_link *first = copy_steps(steps, count);
   if (first == NULL) return ACL_ERROR_BAD_ALLOC;
@@ -352,7 +351,7 @@ static aclError put(struct pg_queue *queue, const struct pg_step *steps, size_t 
                     struct trouble *trouble) {
   bool reports = false;
   for (size_t i = 0; i < count; i++) reports = reports || has_report(&steps[i]);
-  const bool captured = reports && pg_cuda_is_capturing(queue->stream);
+  const bool captured = reports && pg_cuda_capture(queue) != 0;
   while (!queue->closing && device && is_direct(queue)) {
     if (!reports || captured || pg_cuda_reports_have_room(queue, count)) {
       issue_directly(queue, steps, count, captured, trouble);
@@ -437,7 +436,7 @@ bool pg_cuda_idle(struct pg_queue *queue) {
   pthread_mutex_lock(&queue->lock);
   const uint64_t posted = pg_cuda_reports_posted(queue);
   bool idle = pg_cuda_completed(queue) == queue->pushed && !pg_cuda_is_own(queue) &&
-              !pg_cuda_is_capturing(queue->stream);
+              pg_cuda_capture(queue) == 0;
   if (idle) {
     const enum cudaStreamCaptureMode mode = pg_cuda_relax();
     const cudaError_t error = cudaStreamQuery(queue->stream);
@@ -485,7 +484,10 @@ bool pg_cuda_on_own_step(struct pg_queue *queue) {
   return own;
 }
 
-void *pg_cuda_native_stream(struct pg_queue *queue) { return queue->stream; }
+void *pg_cuda_native_stream(struct pg_queue *queue) {
+  atomic_store(&queue->shown, true);
+  return queue->stream;
+}
 
 /* The thread ends with its step, which nobody can stop, and then waits for the CUDA stream; it is
  * started for that if the stream is at work. */

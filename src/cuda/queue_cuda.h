@@ -17,6 +17,7 @@ struct pg_queue {
   atomic_int refs;     /* the users together, marks */
   atomic_int users;    /* owner, thread: the last one gives back what is CUDA's */
   atomic_bool dropped; /* the running step should give up waiting */
+  atomic_bool shown;   /* the program has been given the CUDA stream */
   cudaStream_t stream;
   pthread_t thread; /* once started */
 
@@ -57,7 +58,7 @@ bool pg_cuda_is_own(const struct pg_queue *queue); /* is the caller inside one o
 int pg_cuda_observe(struct pg_queue *queue, int64_t deadline);
 void pg_cuda_note_progress(struct pg_queue *queue);
 void pg_cuda_queue_unref(struct pg_queue *queue);
-bool pg_cuda_is_capturing(cudaStream_t stream);
+uint64_t pg_cuda_capture(const struct pg_queue *queue); /* pg_cuda_capture_of its stream */
 
 /* Tells on_failure and keeps the first failure for sync.  Lock not held. */
 void pg_cuda_fail(struct pg_queue *queue, uint64_t ticket, const struct pg_failure *failure);
