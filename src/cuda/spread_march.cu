@@ -4,24 +4,44 @@
  *
  * A lane goes down a column of gradInput, one cell wide or two as the windows' step is, and has one
  * output a row: it divides that, asks the lanes beside it for theirs, and so has the row's sum; the
- * sums of the rows before are in registers.  Columns of all planes are laid over the lanes one
- * after the other; a warp's outer lanes only serve those beside them. */
+ * sums of the rows before are in registers.  Columns of several planes are laid over the lanes one
+ * after the other; a warp's outer lanes only serve those beside them.  Columns are cut into chunks,
+ * and a warp has only one chunk's.
+ *
+ * Small planes are staged: rows seldom are whole sectors, so a block takes some planes at a time
+ * into shared memory, makes their cells there and writes them as one run.  Meanwhile the outputs of
+ * its next planes are on their way. */
 #include <type_traits>
 
 #include "cuda/quotient.cuh"
 #include "cuda/spread.cuh"
 
-enum { THREADS = 256 };
+enum {
+  THREADS = 256,
+  STAGED_WARPS = 12, /* at most */
+  STAGED_BLOCKS = 3, /* of a processor, at least */
+  BORDER = 128,      /* bytes that memory moves at once */
+  GATES = 16,        /* bytes before them, zeros */
+  AHEAD = 4,         /* rows */
+};
 static constexpr unsigned ALL = 0xffffffff; /* lanes */
 
-/* Columns' rows, a row's height being the step, are cut into `chunks` of `rows`; the last chunk may
- * make some of the one before it again. */
+/* Of some planes at a time. */
+struct march_stage {
+  uint32_t share; /* planes of a block */
+  int32_t planes; /* at a time */
+  int32_t warps;  /* of one chunk's columns */
+  uint32_t outputs_bytes, cells_bytes;
+};
+
+/* Columns' rows, a row's height being the step, are cut into `chunks` of `rows`. */
 struct march_plan {
-  uint32_t tasks;
+  uint32_t planes, warps;
   int32_t columns, all_rows, chunks, rows;
   int32_t own_h, own_w;     /* a row's and a column's own output less its number */
   pg_divisor divisor[3][3]; /* of the first output, those between, the last: along W, along H */
   pg_divider by_columns, by_chunks;
+  march_stage stage;
 };
 
 /* Where an output is among those of its axis: first, between or last. */
@@ -29,41 +49,174 @@ static __device__ __forceinline__ int32_t place_of(int32_t o, int32_t out) {
   return o == 0 ? 0 : o == out - 1 ? 2 : 1;
 }
 
-/* base + i * pitch, one instruction where i is a lane's own. */
-template <typename T>
-static __device__ __forceinline__ T *row_at(T *base, uint32_t i, uint32_t pitch_bytes) {
-#ifdef __CUDA_ARCH__
-  uint64_t at;
-  asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(i), "r"(pitch_bytes), "l"(base));
-  return (T *)at;
-#else
-  return (T *)((uintptr_t)base + (uint64_t)i * pitch_bytes);
-#endif
+/* --- Shared memory --- */
+
+extern __shared__ __align__(BORDER)
+uint4 pg_march_room[]; /* first a word of zeros */
+
+static __device__ __forceinline__ uint32_t shared_read(uint32_t address, float) {
+  uint32_t bits;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(address) : "memory");
+  return bits;
+}
+template <typename E>
+static __device__ __forceinline__ uint32_t shared_read(uint32_t address, E) {
+  uint16_t bits;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(address) : "memory");
+  return bits;
+}
+static __device__ __forceinline__ uint4 shared_read_16(uint32_t address) {
+  uint4 w;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)
+               : "r"(address)
+               : "memory");
+  return w;
+}
+/* A branch around each of several writes would keep them apart. */
+static __device__ __forceinline__ void shared_write(uint32_t address, uint16_t bits, bool if_so) {
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p st.shared.u16 [%0], %1;}" ::"r"(address),
+               "h"(bits), "r"((uint32_t)if_so)
+               : "memory");
+}
+static __device__ __forceinline__ void shared_write(uint32_t address, uint32_t bits, bool if_so) {
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p st.shared.u32 [%0], %1;}" ::"r"(address),
+               "r"(bits), "r"((uint32_t)if_so)
+               : "memory");
+}
+static __device__ __forceinline__ void shared_write(uint32_t address, uint2 w, bool if_so) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.u32 p, %3, 0; @p st.shared.v2.u32 [%0], {%1, %2};}" ::"r"(address),
+      "r"(w.x), "r"(w.y), "r"((uint32_t)if_so)
+      : "memory");
 }
 
-/* A lane's column of outputs, by their rows. */
-template <typename E>
-struct march_column {
-  typedef typename std::conditional<sizeof(E) == 4, uint32_t, uint16_t>::type word;
-  const E *at; /* row 0 */
-  uint32_t pitch_bytes;
-  int32_t end, last; /* of the rows to be read, of the axis */
-  pg_divisor usual, at_last;
+/* --- Copies on their way --- */
 
-  /* Row i + MORE; halves in words, or they would be packed. */
-  template <int MORE>
-  __device__ __forceinline__ uint32_t read(int32_t i) const {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+static constexpr bool BULK = true; /* one thread sends a run */
+#else
+static constexpr bool BULK = false; /* each thread sends 16 bytes at a time */
+#endif
+
+static __device__ __forceinline__ void send_16(uint32_t to, const void *from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+static __device__ __forceinline__ void wait_for_16s() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/* A gate opens when what was sent through it is there: once for each run. */
+static __device__ __forceinline__ void make_gates(uint32_t two) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(two) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(two + 8) : "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+static __device__ __forceinline__ void send_in(uint32_t to, const void *from, uint32_t bytes,
+                                               uint32_t gate) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(gate), "r"(bytes)
+               : "memory");
+  if (bytes == 0) return;
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(to),
+      "l"(from), "r"(bytes), "r"(gate)
+      : "memory");
+}
+static __device__ __forceinline__ void wait_at(uint32_t gate, uint32_t parity) {
+  uint32_t open = 0;
+  while (open == 0)
+    asm volatile(
+        "{\n"
+        ".reg .pred open;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 open, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, open;\n"
+        "}"
+        : "=r"(open)
+        : "r"(gate), "r"(parity)
+        : "memory");
+}
+
+/* What threads have written and the block has waited for may be sent out. */
+static __device__ __forceinline__ void show_written() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+static __device__ __forceinline__ void send_out(void *to, uint32_t from, uint32_t bytes) {
+  if (bytes == 0) return;
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from),
+               "r"(bytes)
+               : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+/* Until what was sent out is no longer needed here. */
+static __device__ __forceinline__ void wait_for_out() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+/* --- Rows of outputs and of cells --- */
+
+template <typename E>
+using word_of = typename std::conditional<sizeof(E) == 4, uint32_t, uint16_t>::type;
+
+static __device__ __forceinline__ float value_of(uint32_t bits, float) {
+  return __uint_as_float(bits);
+}
+template <typename E>
+static __device__ __forceinline__ float value_of(uint32_t bits, E) {
+  return widened(E{(uint16_t)bits});
+}
+static __device__ __forceinline__ uint32_t bits_of(float sum, float) {
+  return __float_as_uint(sum);
+}
+template <typename E>
+static __device__ __forceinline__ uint16_t bits_of(float sum, E e) {
+  put(&e, sum);
+  return e.bits;
+}
+static __device__ __forceinline__ uint2 pair_of(const float *sum, float) {
+  return make_uint2(__float_as_uint(sum[0]), __float_as_uint(sum[1]));
+}
+template <typename E>
+static __device__ __forceinline__ uint32_t pair_of(const float *sum, E e) {
+  return packed(e, sum[0], sum[1]);
+}
+
+/* Rows of a column, from the one that is next.  What is written is not read here: the outputs are
+ * to stay in the cache. */
+template <typename E>
+struct global_rows {
+  typedef E element;
+  uint64_t at;
+  uint32_t pitch_bytes;
+  bool there;
+
+  __device__ __forceinline__ uint64_t row(int32_t k) const {
+    return at + (int64_t)k * (int64_t)pitch_bytes;
+  }
+  __device__ __forceinline__ uint32_t read(int32_t k) const {
     uint32_t bits = 0;
-    const E *from = (const E *)((const char *)at + (int64_t)MORE * pitch_bytes);
-    if (i < end - MORE) bits = __ldg((const word *)row_at(from, i, pitch_bytes));
+    if (there) bits = __ldg((const word_of<E> *)row(k));
     return bits;
   }
-  static __device__ __forceinline__ float value_of(uint32_t bits) {
-    if constexpr (sizeof(E) == 4)
-      return __uint_as_float(bits);
-    else
-      return widened(E{(uint16_t)bits});
+  template <typename W>
+  __device__ __forceinline__ void write(int32_t k, int32_t right, W bits, bool if_so) const {
+    if (if_so) __stcs((W *)row(k) + right, bits);
   }
+  __device__ __forceinline__ void step(int32_t rows) { at = row(rows); }
+};
+template <typename E>
+struct shared_rows {
+  typedef E element;
+  uint32_t at, pitch_bytes; /* the pitch of zeros is none */
+
+  __device__ __forceinline__ uint32_t read(int32_t k) const {
+    return shared_read(at + k * pitch_bytes, E());
+  }
+  template <typename W>
+  __device__ __forceinline__ void write(int32_t k, int32_t right, W bits, bool if_so) const {
+    shared_write(at + k * pitch_bytes + right * (uint32_t)sizeof(W), bits, if_so);
+  }
+  __device__ __forceinline__ void step(int32_t rows) { at += rows * pitch_bytes; }
 };
 
 /* --- Sums along W --- */
@@ -72,159 +225,350 @@ struct march_column {
 template <int S, int P>
 struct march_beside {
   static constexpr int LEFT = S == 1 || P == 0, RIGHT = S == 1 || P == 1;
+  static constexpr int OWN = 32 - LEFT - RIGHT;
   bool left, right;
 
   __device__ __forceinline__ void sum(float own, float *row) const {
+    const float before = LEFT ? __shfl_up_sync(ALL, own, 1) : 0.0f;
+    const float after = RIGHT ? __shfl_down_sync(ALL, own, 1) : 0.0f;
     row[0] = row[S - 1] = own;
-    if (LEFT) {
-      const float other = __shfl_up_sync(ALL, own, 1);
-      if (left) row[0] = other + own;
-    }
-    if (RIGHT) {
-      const float other = __shfl_down_sync(ALL, own, 1);
-      if (right) row[S - 1] += other;
-    }
-  }
-};
-
-/* --- Writing --- */
-
-/* What is written is not read here: the outputs are to stay in the cache. */
-static __device__ __forceinline__ void put_one(float *to, float sum) { __stcs(to, sum); }
-template <typename E>
-static __device__ __forceinline__ void put_one(E *to, float sum) {
-  E e;
-  put(&e, sum);
-  __stcs((uint16_t *)to, e.bits);
-}
-static __device__ __forceinline__ void put_pair(float *to, const float *sum) {
-  __stcs((float2 *)to, make_float2(sum[0], sum[1]));
-}
-template <typename E>
-static __device__ __forceinline__ void put_pair(E *to, const float *sum) {
-  __stcs((uint32_t *)to, packed(E(), sum[0], sum[1]));
-}
-
-/* A column's cells, by the rows of outputs, and which are its to write. */
-template <int S, bool PAIRS, typename E>
-struct march_cells {
-  E *at; /* row 0 */
-  uint32_t pitch_bytes;
-  int32_t lower_end; /* rows of outputs with a second row of cells */
-  bool first, second;
-
-  __device__ __forceinline__ void write(bool lower, int32_t i, const float *sum) const {
-    E *base = lower ? (E *)((char *)at + pitch_bytes) : at;
-    E *to = row_at(base, i, S * pitch_bytes);
-    const bool row = !lower || i < lower_end;
-    if (PAIRS && first && row) put_pair(to, sum);
-    if (!PAIRS && first && row) put_one(to, sum[0]);
-    if (!PAIRS && S == 2 && second && row) put_one(to + 1, sum[S - 1]);
+    if (LEFT && left) row[0] = before + own;
+    if (RIGHT && right) row[S - 1] += after;
   }
 };
 
 /* --- Down a column --- */
 
-template <int S, int P, bool SAME, bool PAIRS, typename E>
+/* Rows to be made, those of them with outputs, the number of the last output's, those with a second
+ * row of cells: counted from the first. */
+struct march_rows {
+  int32_t all, outputs, last, lower;
+};
+
+template <int S, int P, bool SAME, bool PAIRS, typename R>
 struct march_lane {
-  march_column<E> c;
-  march_cells<S, PAIRS, E> cells;
-  march_beside<S, P> beside;
-  int32_t begin;       /* the first row */
-  pg_divisor early[2]; /* of the two before it */
+  typedef typename R::element E;
+  typedef march_beside<S, P> beside_t;
+  R outputs, cells;   /* outputs: the one that the first row of cells ends with */
+  bool first, second; /* are a row's cells the lane's to write? */
+  beside_t beside;
+  march_rows rows;
+  pg_divisor usual, at_last, early[2]; /* early: of the two rows before the first */
   bool has_early[2];
+
+  __device__ __forceinline__ void settle(const spread_job &j, const march_plan &m, int32_t column,
+                                         int32_t begin);
+
+  __device__ __forceinline__ void write(const R &to, int32_t k, const float *sum, bool row) const {
+    if constexpr (PAIRS) {
+      to.write(k, 0, pair_of(sum, E()), row && first);
+    } else {
+      to.write(k, 0, bits_of(sum[0], E()), row && first);
+      if (S == 2) to.write(k, 1, bits_of(sum[S - 1], E()), row && second);
+    }
+  }
 
   /* Step 1: a cell's three rows end with `next`.  Step 2: one row of cells is `now` or `next`
    * alone, the other's are in both. */
-  __device__ __forceinline__ void make(int32_t i, const float *before, const float *now,
-                                       const float *next) const {
+  __device__ __forceinline__ void make(const R &to, int32_t k, bool lower, const float *before,
+                                       const float *now, const float *next) const {
     float both[S];
 #pragma unroll
     for (int x = 0; x < S; x++) both[x] = (S == 1 ? before[x] + now[x] : now[x]) + next[x];
-    cells.write(false, i, S == 2 && P == 1 ? now : both);
-    if (S == 2) cells.write(true, i, P == 1 ? both : next);
+    write(to, S * k, S == 2 && P == 1 ? now : both, true);
+    if (S == 2) write(to, S * k + 1, P == 1 ? both : next, lower);
   }
 
-  /* True if a gradient was odd, and all is to be made again, EXACT. */
-  template <bool EXACT>
-  __device__ __forceinline__ bool go(int32_t rows) const {
-    pg_seen<E> seen;
-    const auto term = [&](uint32_t bits, const pg_divisor &by) {
-      const float g = c.value_of(bits);
-      if (EXACT) return true_quotient(g, by);
-      seen.note(g);
-      return quotient(g, by);
-    };
-    uint32_t bits[2] = {}, ahead[2];
-    if (S == 1 && has_early[0]) bits[0] = c.template read<-2>(begin);
-    if (has_early[1]) bits[1] = c.template read<-1>(begin);
-    ahead[0] = c.template read<0>(begin);
-    ahead[1] = c.template read<1>(begin);
-    float before[S] = {}, now[S], next[S];
-    if (S == 1) beside.sum(term(bits[0], early[0]), before);
-    beside.sum(term(bits[1], early[1]), now);
-    int32_t i = begin;
-#pragma unroll 2
-    for (int32_t more = rows; more > 0; more--, i++) {
-      const uint32_t bits_now = ahead[0];
-      ahead[0] = ahead[1];
-      ahead[1] = c.template read<2>(i);
-      pg_divisor by = c.usual;
-      if (!SAME && i == c.last) by = c.at_last;
-      beside.sum(term(bits_now, by), next);
-      make(i, before, now, next);
+  /* Rows that need no look at where they are. */
+  __device__ __forceinline__ int32_t plain() const {
+    int32_t most = min(rows.all, rows.outputs);
+    if (!SAME) most = min(most, rows.last);
+    return S == 2 ? min(most, rows.lower) : most;
+  }
+
+  __device__ __forceinline__ void make_all() const;
+};
+
+/* On the way down: EXACT, or with a note of gradients that ask for it. */
+template <bool EXACT, int S, int P, bool SAME, bool PAIRS, typename R>
+struct march_walk {
+  typedef typename R::element E;
+  const march_lane<S, P, SAME, PAIRS, R> &l;
+  R from, to;
+  pg_seen<E> seen;
+  float before[S] = {}, now[S];
+
+  __device__ __forceinline__ float term(uint32_t bits, const pg_divisor &by) {
+    const float g = value_of(bits, E());
+    if (EXACT) return true_quotient(g, by);
+    seen.note(g);
+    return quotient(g, by);
+  }
+  __device__ __forceinline__ void row(int32_t k, uint32_t bits, const pg_divisor &by, bool lower) {
+    float next[S];
+    l.beside.sum(term(bits, by), next);
+    l.make(to, k, lower, before, now, next);
 #pragma unroll
-      for (int x = 0; x < S; x++) {
-        before[x] = now[x];
-        now[x] = next[x];
-      }
+    for (int x = 0; x < S; x++) {
+      before[x] = now[x];
+      now[x] = next[x];
     }
-    return !EXACT && seen.odd();
+  }
+
+  __device__ __forceinline__ explicit march_walk(const march_lane<S, P, SAME, PAIRS, R> &lane)
+      : l(lane), from(lane.outputs), to(lane.cells) {
+    if (S == 1) l.beside.sum(term(l.has_early[0] ? from.read(-2) : 0, l.early[0]), before);
+    l.beside.sum(term(l.has_early[1] ? from.read(-1) : 0, l.early[1]), now);
+  }
+
+  __device__ __forceinline__ void read(uint32_t *bits) {
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) bits[k] = from.read(k);
+    from.step(AHEAD);
+  }
+  __device__ __forceinline__ void use(const uint32_t *bits) {
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) row(k, bits[k], l.usual, true);
+    to.step(S * AHEAD);
+  }
+  /* Two sets in turn: a move from one to the other would wait for what is still to come. */
+  __device__ __forceinline__ void use_sets(int32_t sets) {
+    uint32_t one[AHEAD], other[AHEAD];
+    if (sets > 0) read(one);
+#pragma unroll 1
+    for (; sets > 0; sets -= 2) {
+      if (sets > 1) read(other);
+      use(one);
+      if (sets == 1) break;
+      if (sets > 2) read(one);
+      use(other);
+    }
+  }
+  __device__ __forceinline__ void use_rows(int32_t k) {
+#pragma unroll 1
+    for (; k < l.rows.all; k++) {
+      pg_divisor by = l.usual;
+      if (!SAME && k == l.rows.last) by = l.at_last;
+      row(0, k < l.rows.outputs ? from.read(0) : 0, by, k < l.rows.lower);
+      from.step(1);
+      to.step(S);
+    }
   }
 };
 
-/* P: the padding, where windows slide by 2. */
-template <int S, int P, bool SAME, bool PAIRS, typename E>
-static __global__ void __launch_bounds__(THREADS)
-    march(const __grid_constant__ spread_job j, const __grid_constant__ march_plan m) {
-  typedef march_beside<S, P> beside;
-  constexpr int LEFT = beside::LEFT, RIGHT = beside::RIGHT, OWN = 32 - LEFT - RIGHT;
-  const int32_t lane = (int32_t)(threadIdx.x % 32);
-  const uint32_t first = (blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * OWN;
-  if (first >= m.tasks) return;
-  const uint32_t number = first + lane - LEFT;
-  const bool there = number < m.tasks, mine = there && lane >= LEFT && lane < 32 - RIGHT;
-  const uint32_t task = there ? number : 0, upper = over(task, m.by_columns);
-  const uint32_t plane = over(upper, m.by_chunks);
-  const int32_t column = (int32_t)(task - upper * m.columns);
-  const int32_t begin = min((int32_t)(upper - plane * m.chunks) * m.rows, m.all_rows - m.rows);
+template <int S, int P, bool SAME, bool PAIRS, typename R>
+__device__ __forceinline__ void march_lane<S, P, SAME, PAIRS, R>::make_all() const {
+  march_walk<false, S, P, SAME, PAIRS, R> walk(*this);
+  const int32_t sets = max(plain(), 0) / AHEAD;
+  walk.use_sets(sets);
+  walk.use_rows(sets * AHEAD);
+  if (!__any_sync(ALL, walk.seen.odd())) return;
+  march_walk<true, S, P, SAME, PAIRS, R> again(*this);
+  again.use_rows(0);
+}
 
-  /* row i of cells ends with row i + m.own_h + NEXT of outputs, which is row i of the column */
-  constexpr int NEXT = S == 2 && P == 0 ? 0 : 1;
-  march_lane<S, P, SAME, PAIRS, E> l;
-  const int32_t ow = column + m.own_w, shift = m.own_h + NEXT;
-  const bool outputs = there && (uint32_t)ow < (uint32_t)j.w.out;
-  const pg_divisor *divisor = m.divisor[place_of(ow, j.w.out)];
-  l.begin = begin;
-  l.c.at = (const E *)j.grad + (int64_t)plane * (j.h.out * j.w.out) + (shift * j.w.out + ow);
-  l.c.pitch_bytes = j.w.out * sizeof(E);
-  l.c.end = outputs ? min(begin + m.rows, j.h.out - shift) : -1;
-  l.c.last = j.h.out - 1 - shift;
-  l.c.usual = divisor[1];
-  l.c.at_last = divisor[2];
+/* Row i of cells ends with row i + shift of outputs. */
+template <int S, int P>
+static __device__ __forceinline__ int32_t shift_of(const march_plan &m) {
+  return m.own_h + (S == 2 && P == 0 ? 0 : 1);
+}
+
+/* All but where outputs and cells are. */
+template <int S, int P, bool SAME, bool PAIRS, typename R>
+__device__ __forceinline__ void march_lane<S, P, SAME, PAIRS, R>::settle(const spread_job &j,
+                                                                         const march_plan &m,
+                                                                         int32_t column,
+                                                                         int32_t begin) {
+  const int32_t shift = shift_of<S, P>(m);
+  const pg_divisor *divisor = m.divisor[place_of(column + m.own_w, j.w.out)];
+  rows.all = min(m.rows, m.all_rows - begin);
+  rows.outputs = j.h.out - shift - begin;
+  rows.last = rows.outputs - 1;
+  rows.lower = j.h.in / 2 - begin;
+  usual = divisor[1];
+  at_last = divisor[2];
 #pragma unroll
   for (int k = S - 1; k < 2; k++) {
     const int32_t oh = begin + shift - 2 + k;
-    l.has_early[k] = oh >= 0;
-    l.early[k] = divisor[place_of(oh, j.h.out)];
+    has_early[k] = oh >= 0 && oh < j.h.out;
+    early[k] = SAME ? usual : divisor[place_of(oh, j.h.out)];
   }
-  l.cells.at = (E *)j.in + (int64_t)plane * (j.h.in * j.w.in) + S * column;
-  l.cells.pitch_bytes = j.w.in * sizeof(E);
-  l.cells.first = mine && S * column < j.w.in;
-  l.cells.second = mine && S * column + 1 < j.w.in;
-  l.cells.lower_end = j.h.in / 2;
-  l.beside = {column > 0, column < m.columns - 1};
-  if (__any_sync(ALL, l.template go<false>(m.rows))) l.template go<true>(m.rows);
+  outputs.pitch_bytes = j.w.out * sizeof(E);
+  cells.pitch_bytes = j.w.in * sizeof(E);
+  first = S * column < j.w.in;
+  second = S * column + 1 < j.w.in;
+  beside = {column > 0, column < m.columns - 1};
+}
+
+/* Elements of the plane before a lane's first output and first cell. */
+template <int S, int P>
+static __device__ __forceinline__ int32_t first_output(const spread_job &j, const march_plan &m,
+                                                       int32_t column, int32_t begin) {
+  return (begin + shift_of<S, P>(m)) * j.w.out + column + m.own_w;
+}
+template <int S>
+static __device__ __forceinline__ int32_t first_cell(const spread_job &j, int32_t column,
+                                                     int32_t begin) {
+  return S * (begin * j.w.in + column);
+}
+
+/* P: the padding, where windows slide by 2. */
+template <int S, int P, bool SAME, bool PAIRS, typename E>
+static __global__ void __launch_bounds__(THREADS, 4)
+    march(const __grid_constant__ spread_job j, const __grid_constant__ march_plan m) {
+  typedef march_beside<S, P> beside;
+  const uint32_t warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+  if (warp >= m.warps) return;
+  const int32_t lane = (int32_t)(threadIdx.x % 32);
+  const uint32_t group = over(warp, m.by_chunks);
+  const int32_t begin = (int32_t)(warp - group * m.chunks) * m.rows;
+  const uint32_t number = group * beside::OWN + lane - beside::LEFT;
+  const bool there = number < m.planes * (uint32_t)m.columns;
+  const bool mine = there && lane >= beside::LEFT && lane < 32 - beside::RIGHT;
+  const uint32_t task = there ? number : 0, plane = over(task, m.by_columns);
+  const int32_t column = (int32_t)(task - plane * m.columns);
+
+  march_lane<S, P, SAME, PAIRS, global_rows<E>> l;
+  l.settle(j, m, column, begin);
+  l.first &= mine;
+  l.second &= mine;
+  l.outputs.there = there && (uint32_t)(column + m.own_w) < (uint32_t)j.w.out;
+  l.outputs.at = (uint64_t)((const E *)j.grad + (int64_t)plane * (j.h.out * j.w.out) +
+                            first_output<S, P>(j, m, column, begin));
+  l.cells.at =
+      (uint64_t)((E *)j.in + (int64_t)plane * (j.h.in * j.w.in) + first_cell<S>(j, column, begin));
+  l.make_all();
+}
+
+/* --- Staged --- */
+
+/* A run of elements; the first is as far from a border in shared memory as it is in global memory.
+ */
+template <typename E>
+struct staged_run {
+  E *at;
+  uint32_t bytes;
+
+  __device__ __forceinline__ uint32_t in(uint32_t room) const {
+    return room + (uint32_t)(uintptr_t)at % BORDER;
+  }
+  /* Bytes before the first whole word of 16, and before what follows the last. */
+  __device__ __forceinline__ uint32_t head() const {
+    return min(bytes, -(uint32_t)(uintptr_t)at % 16);
+  }
+  __device__ __forceinline__ uint32_t tail() const { return head() + (bytes - head()) / 16 * 16; }
+
+  /* Calls word(byte), threads sharing the words. */
+  template <typename F>
+  __device__ __forceinline__ void for_words(F word) const {
+#pragma unroll 4
+    for (uint32_t i = head() + 16 * threadIdx.x; i < tail(); i += 16 * blockDim.x) word(i);
+  }
+  /* Calls element(byte) for the others. */
+  template <typename F>
+  __device__ __forceinline__ void for_ends(F element) const {
+    if (threadIdx.x >= 16 / sizeof(E)) return;
+    const uint32_t i = threadIdx.x * (uint32_t)sizeof(E);
+    if (i < head()) element(i);
+    if (i < bytes - tail()) element(tail() + i);
+  }
+};
+
+template <typename E>
+static __device__ __forceinline__ void fetch(const staged_run<const E> &run, uint32_t room,
+                                             uint32_t gate) {
+  const uint32_t to = run.in(room), head = run.head();
+  const char *from = (const char *)run.at;
+  if (!BULK) run.for_words([&](uint32_t i) { send_16(to + i, from + i); });
+  if (BULK && threadIdx.x == 0) send_in(to + head, from + head, run.tail() - head, gate);
+  run.for_ends(
+      [&](uint32_t i) { shared_write(to + i, __ldg((const word_of<E> *)(from + i)), true); });
+}
+
+template <typename E>
+static __device__ __forceinline__ void flush(const staged_run<E> &run, uint32_t room) {
+  const uint32_t from = run.in(room), head = run.head();
+  char *to = (char *)run.at;
+  if (!BULK)
+    run.for_words([&](uint32_t i) { __stcs((uint4 *)(to + i), shared_read_16(from + i)); });
+  if (BULK && threadIdx.x == 0) send_out(to + head, from + head, run.tail() - head);
+  run.for_ends(
+      [&](uint32_t i) { *(word_of<E> *)(to + i) = (word_of<E>)shared_read(from + i, E()); });
+}
+
+/* A lane of a block that has some planes at a time. */
+template <int S, int P, bool SAME, bool PAIRS, typename E>
+struct staged_lane : march_lane<S, P, SAME, PAIRS, shared_rows<E>> {
+  uint32_t zeros, output, cell; /* addresses; bytes before the lane's first ones */
+  int32_t plane;
+  bool own_first, own_second, has_outputs;
+
+  __device__ __forceinline__ staged_lane(const spread_job &j, const march_plan &m, uint32_t zeros)
+      : zeros(zeros) {
+    typedef march_beside<S, P> beside;
+    const int32_t warp = (int32_t)(threadIdx.x / 32), lane = (int32_t)(threadIdx.x % 32);
+    const int32_t chunk = warp / m.stage.warps, begin = chunk * m.rows;
+    const int32_t number = (warp - chunk * m.stage.warps) * beside::OWN + lane - beside::LEFT;
+    plane = (int32_t)over((uint32_t)max(number, 0), m.by_columns);
+    const int32_t column = max(number, 0) - plane * m.columns;
+    this->settle(j, m, column, begin);
+    const bool mine = lane >= beside::LEFT && lane < 32 - beside::RIGHT;
+    own_first = mine && this->first;
+    own_second = mine && this->second;
+    has_outputs = number >= 0 && (uint32_t)(column + m.own_w) < (uint32_t)j.w.out;
+    output = sizeof(E) * (plane * j.h.out * j.w.out + first_output<S, P>(j, m, column, begin));
+    cell = sizeof(E) * (plane * j.h.in * j.w.in + first_cell<S>(j, column, begin));
+  }
+
+  __device__ __forceinline__ void place(int32_t planes, uint32_t outputs_at, uint32_t pitch,
+                                        uint32_t cells_at) {
+    const bool there = plane < planes, reads = there && has_outputs;
+    this->first = there && own_first;
+    this->second = there && own_second;
+    this->outputs.at = reads ? outputs_at + output : zeros;
+    this->outputs.pitch_bytes = reads ? pitch : 0;
+    this->cells.at = cells_at + cell;
+  }
+};
+
+template <int S, int P, bool SAME, bool PAIRS, typename E>
+static __global__ void __launch_bounds__(32 * STAGED_WARPS, STAGED_BLOCKS)
+    march_staged(const __grid_constant__ spread_job j, const __grid_constant__ march_plan m) {
+  const march_stage &s = m.stage;
+  const uint32_t zeros = shared_address(pg_march_room), gates = zeros + GATES;
+  const uint32_t rooms = zeros + BORDER, made = rooms + 2 * s.outputs_bytes;
+  const int32_t outputs = j.h.out * j.w.out, cells = j.h.in * j.w.in;
+  const uint32_t first = blockIdx.x * s.share;
+  int32_t left = (int32_t)min(s.share, m.planes - first), planes = min(left, s.planes);
+  staged_run<const E> from = {(const E *)j.grad + (int64_t)first * outputs,
+                              (uint32_t)(planes * outputs * sizeof(E))};
+  staged_run<E> to = {(E *)j.in + (int64_t)first * cells, 0};
+  if (BULK && threadIdx.x == 0) make_gates(gates);
+  fetch(from, rooms, gates);
+  if (threadIdx.x == 0) shared_write(zeros, 0u, true);
+  staged_lane<S, P, SAME, PAIRS, E> lane(j, m, zeros);
+  __syncthreads();
+  for (uint32_t turn = 0; planes > 0; turn++) {
+    const uint32_t now = turn % 2, then = 1 - now, at = from.in(rooms + now * s.outputs_bytes);
+    left -= planes;
+    const int32_t next = min(left, s.planes);
+    from.at += planes * outputs;
+    from.bytes = next * outputs * sizeof(E);
+    to.bytes = planes * cells * sizeof(E);
+    if (!BULK) wait_for_16s();
+    if (BULK) wait_at(gates + 8 * now, turn / 2 % 2);
+    if (BULK && threadIdx.x == 0) wait_for_out();
+    __syncthreads();
+    if (next > 0) fetch(from, rooms + then * s.outputs_bytes, gates + 8 * then);
+    lane.place(planes, at, j.w.out * sizeof(E), to.in(made));
+    lane.make_all();
+    if (BULK) show_written();
+    __syncthreads();
+    flush(to, made);
+    to.at += planes * cells;
+    planes = next;
+  }
+  if (BULK && threadIdx.x == 0) wait_for_out();
 }
 
 /* --- On the host --- */
@@ -257,40 +601,108 @@ static bool know_divisors(const spread_job &j, march_plan *m, bool *same) {
   return true;
 }
 
-/* As few chunks as keep all processors busy. */
-static void cut_columns(const pg_cuda_call *call, const spread_job &j, march_plan *m) {
-  enum { LANES = 4096, LEAST = 4, MOST = 24 /* rows */ };
-  const int64_t columns = j.pool.n * j.pool.c * j.pool.d.in * m->columns;
-  const int64_t all = m->all_rows, enough = (int64_t)LANES * call->limits.processors;
-  int64_t chunks = (all + MOST - 1) / MOST;
-  while (chunks * columns < enough && all / (2 * chunks) >= LEAST) chunks *= 2;
-  m->rows = (int32_t)((all + chunks - 1) / chunks);
-  m->chunks = (int32_t)((all + m->rows - 1) / m->rows);
+static int64_t whole_over(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static void cut_rows(march_plan *m, int64_t chunks) {
+  m->rows = (int32_t)whole_over(m->all_rows, chunks);
+  m->chunks = (int32_t)whole_over(m->all_rows, m->rows);
+  m->by_chunks = divider_of(m->chunks);
 }
 
-/* False if tasks are too many. */
-static bool plan_march(const pg_cuda_call *call, const spread_job &j, march_plan *m) {
-  const pg_pooling &p = j.pool;
-  const int64_t step = p.w.stride, wide = (p.w.in + step - 1) / step;
-  m->columns = (int32_t)(step == 2 && p.w.out > wide ? p.w.out : wide);
-  m->all_rows = (int32_t)((p.h.in + step - 1) / step);
-  m->own_h = step == 1 ? (int32_t)p.h.pad - 1 : 0;
-  m->own_w = step == 1 ? (int32_t)p.w.pad - 1 : 0;
-  cut_columns(call, j, m);
-  m->by_columns = divider_of(m->columns);
-  m->by_chunks = divider_of(m->chunks);
-  const int64_t lines = (int64_t)m->columns * m->chunks, most = ((int64_t)1 << 31) - 1;
-  if (p.n * p.c * p.d.in > most / lines) return false;
-  m->tasks = (uint32_t)(p.n * p.c * p.d.in * lines);
+/* As few chunks as keep all processors busy; false if columns are too many. */
+static bool plan_columns(const pg_cuda_call *call, int64_t own, march_plan *m) {
+  enum { LANES = 4096, LEAST = 4, MOST = 24 /* rows */ };
+  const int64_t columns = (int64_t)m->planes * m->columns, all = m->all_rows;
+  const int64_t enough = (int64_t)LANES * call->limits.processors, most = ((int64_t)1 << 31) - 1;
+  int64_t chunks = whole_over(all, MOST);
+  while (chunks * columns < enough && all / (2 * chunks) >= LEAST) chunks *= 2;
+  cut_rows(m, chunks);
+  const int64_t warps = whole_over(columns, own) * m->chunks;
+  if (columns > most || warps > most) return false;
+  m->warps = (uint32_t)warps;
   return true;
 }
 
+/* Chunks of a block whose columns are so many warps'. */
+static int64_t staged_chunks(const march_plan &m, int64_t warps) {
+  enum { LEAST = 12 /* rows */ };
+  const int64_t chunks = least(m.all_rows / LEAST, STAGED_WARPS / warps);
+  return chunks < 1 ? 1 : chunks;
+}
+
+/* Planes at a time, at most `most`: as many as fill the lanes best.  0: none. */
+static int64_t planes_at_a_time(const march_plan &m, int64_t own, int64_t most) {
+  enum { LEAST = 6 /* warps */ };
+  int64_t best = 0, best_warps = 0;
+  for (int64_t planes = 1; planes <= most; planes++) {
+    const int64_t warps = whole_over(planes * m.columns, own);
+    if (warps > STAGED_WARPS) break;
+    const bool few = best_warps * staged_chunks(m, best_warps < 1 ? 1 : best_warps) < LEAST;
+    if (!few && planes * best_warps <= best * warps) continue;
+    best = planes;
+    best_warps = warps;
+  }
+  return best;
+}
+
+/* False if planes are too large for that, or too few. */
+static bool plan_stage(const pg_cuda_call *call, const spread_job &j, int64_t element_bytes,
+                       int64_t own, march_plan *m) {
+  enum { OF_BLOCK = 1024, MARGIN = 7 * BORDER, LEAST = 4 /* planes a processor */ };
+  const int64_t outputs = element_bytes * j.h.out * j.w.out;
+  const int64_t cells = element_bytes * j.h.in * j.w.in;
+  const int64_t all = call->limits.shared_bytes + OF_BLOCK, processors = call->limits.processors;
+  const int64_t room = all / STAGED_BLOCKS - OF_BLOCK - MARGIN;
+  const int64_t most = least(room / (2 * outputs + cells), m->planes / (LEAST * processors));
+  int64_t planes = planes_at_a_time(*m, own, most);
+  if (planes == 0) return false;
+
+  march_stage *s = &m->stage;
+  const int64_t chunks = staged_chunks(*m, whole_over(planes * m->columns, own));
+  const int64_t threads = 32 * chunks * whole_over(planes * m->columns, own);
+  const int64_t bytes = planes * (2 * outputs + cells) + MARGIN;
+  const int64_t resident = 32 * STAGED_WARPS * STAGED_BLOCKS; /* threads */
+  const int64_t blocks = processors * least(all / (bytes + OF_BLOCK), resident / threads);
+  s->share = (uint32_t)whole_over(m->planes, blocks);
+  planes = whole_over(s->share, whole_over(s->share, planes));
+  s->planes = (int32_t)planes;
+  s->warps = (int32_t)whole_over(planes * m->columns, own);
+  s->outputs_bytes = (uint32_t)(whole_over(planes * outputs + BORDER - 1, BORDER) * BORDER);
+  s->cells_bytes = (uint32_t)(whole_over(planes * cells + BORDER - 1, BORDER) * BORDER);
+  cut_rows(m, chunks);
+  return true;
+}
+
+/* False if planes are too many. */
+static bool plan_march(const spread_job &j, march_plan *m) {
+  const pg_pooling &p = j.pool;
+  const int64_t step = p.w.stride, wide = whole_over(p.w.in, step), most = ((int64_t)1 << 31) - 1;
+  if (p.n * p.c * p.d.in > most) return false;
+  m->planes = (uint32_t)(p.n * p.c * p.d.in);
+  m->columns = (int32_t)(step == 2 && p.w.out > wide ? p.w.out : wide);
+  m->all_rows = (int32_t)whole_over(p.h.in, step);
+  m->own_h = step == 1 ? (int32_t)p.h.pad - 1 : 0;
+  m->own_w = step == 1 ? (int32_t)p.w.pad - 1 : 0;
+  m->by_columns = divider_of(m->columns);
+  return true;
+}
+
+/* False, and nothing launched, if columns are too many. */
 template <int S, int P, bool SAME, bool PAIRS, typename E>
-static cudaError_t launch_march(const pg_cuda_call *call, const spread_job &j,
-                                const march_plan &m) {
-  typedef march_beside<S, P> beside_t;
-  const int64_t block = THREADS / 32 * (32 - beside_t::LEFT - beside_t::RIGHT);
-  return launch(call, march<S, P, SAME, PAIRS, E>, (m.tasks + block - 1) / block, THREADS, 0, j, m);
+static bool launch_march(const pg_cuda_call *call, const spread_job &j, march_plan *m,
+                         cudaError_t *status) {
+  const int64_t own = march_beside<S, P>::OWN, at_once = THREADS / 32;
+  if (plan_stage(call, j, sizeof(E), own, m)) {
+    const march_stage &s = m->stage;
+    const int64_t bytes = BORDER + 2 * (int64_t)s.outputs_bytes + s.cells_bytes;
+    *status = launch(call, march_staged<S, P, SAME, PAIRS, E>, whole_over(m->planes, s.share),
+                     32 * s.warps * m->chunks, bytes, j, *m);
+    return true;
+  }
+  if (!plan_columns(call, own, m)) return false;
+  *status =
+      launch(call, march<S, P, SAME, PAIRS, E>, whole_over(m->warps, at_once), THREADS, 0, j, *m);
+  return true;
 }
 
 template <typename E>
@@ -305,18 +717,16 @@ static bool try_type(const pg_cuda_call *call, cudaError_t *status) {
   const bool two = slides(p.h, 2) && slides(p.w, 2) && p.h.pad == p.w.pad;
   march_plan m = {};
   bool same = false;
-  if ((!one && !two) || !know_divisors(j, &m, &same) || !plan_march(call, j, &m)) return false;
+  if ((!one && !two) || !know_divisors(j, &m, &same) || !plan_march(j, &m)) return false;
   const bool pairs = p.w.in % 2 == 0 && (uintptr_t)j.in % (2 * sizeof(E)) == 0;
   if (one)
-    *status = same ? launch_march<1, 0, true, false, E>(call, j, m)
-                   : launch_march<1, 0, false, false, E>(call, j, m);
-  else if (p.w.pad == 0)
-    *status = pairs ? launch_march<2, 0, false, true, E>(call, j, m)
-                    : launch_march<2, 0, false, false, E>(call, j, m);
-  else
-    *status = pairs ? launch_march<2, 1, false, true, E>(call, j, m)
-                    : launch_march<2, 1, false, false, E>(call, j, m);
-  return true;
+    return same ? launch_march<1, 0, true, false, E>(call, j, &m, status)
+                : launch_march<1, 0, false, false, E>(call, j, &m, status);
+  if (p.w.pad == 0)
+    return pairs ? launch_march<2, 0, false, true, E>(call, j, &m, status)
+                 : launch_march<2, 0, false, false, E>(call, j, &m, status);
+  return pairs ? launch_march<2, 1, false, true, E>(call, j, &m, status)
+               : launch_march<2, 1, false, false, E>(call, j, &m, status);
 }
 
 bool pg_cuda_try_spread_march(const pg_cuda_call *call, cudaError_t *status) {
