@@ -52,6 +52,7 @@ enum index_source {
   OUTSIDE, /* maxima, one of 8 outside its plane */
   BESIDE,  /* maxima, one of 4 moved to just before or just behind its window */
   ONE,     /* all outputs of a plane point at one cell */
+  LONE,    /* maxima, only the seed-th of all outputs moved to anywhere in its plane */
   INDEX_SOURCES
 };
 

@@ -110,6 +110,9 @@ static int64_t change_index(uint64_t *state, const struct trial *t, int64_t outp
       return below(state, 4) == 0 ? beside(state, t, output) : t->index[output];
     case ONE:
       return (int64_t)below(&plane_seed, (uint64_t)plane);
+    case LONE:
+      if ((uint64_t)output != t->problem.seed % (uint64_t)t->outputs) return t->index[output];
+      return (int64_t)below(state, (uint64_t)plane);
     default:
       return t->index[output];
   }

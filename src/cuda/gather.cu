@@ -4,14 +4,21 @@
  *
  * A thread goes down a column of gradInput, one cell wide or two as the windows' step is, and looks
  * at the outputs whose windows hold its cells: each adds to the cell that its index names.  Nothing
- * is shared but the look at the indices: one that points out of its window is unusual, and the
- * block makes its item again, see item.cuh. */
+ * is shared but the look at the indices: one that points out of its window is unusual, and each
+ * block whose cells its window has makes its item again, see item.cuh. */
 #include "cuda/item.cuh"
 
-enum { GATHER_THREADS = 128, GATHER_BLOCKS = 8, ROWS_OF_THREAD = 7 };
+/* Where windows slide by 1 a warp's outer lanes only serve those beside them. */
+enum { GATHER_THREADS = 128, ROWS_OF_THREAD = 7, LANES_BY_ONE = 30 };
 
 /* Rows whose outputs a thread has on their way together: as many as registers hold. */
-static constexpr __host__ __device__ int rows_at_once(int stride) { return stride == 2 ? 4 : 2; }
+enum { ROWS_AT_ONCE = 4, ROWS_OF_WORDS = 2 };
+
+/* Blocks of a processor: as many as do with their registers. */
+static constexpr int blocks_of(int kernel, int stride, int words) {
+  if (stride == 1 || words == 4 || (kernel == 3 && words == 1)) return 7;
+  return kernel == 3 ? 8 : 9;
+}
 
 /* Columns of threads begin at `first`; a column's rows are cut into `chunks` of `rows`. */
 struct gather_plan {
@@ -150,6 +157,7 @@ template <bool STREAM, int K, int AT_ONCE, typename E, typename I>
 static __device__ __forceinline__ bool go_by_two(const scatter_job &j, const gather_plan &g,
                                                  int64_t plane, pg_span cells, int32_t ow,
                                                  int32_t begin, int32_t end) {
+  enum { LAST = K - 2 /* row of outputs that a row's cells end with */ };
   const int32_t w = 2 * ow - g.shift_w, top = 2 * begin - g.shift_h, wide = j.w.in;
   const bool left = (uint32_t)w < (uint32_t)wide, right = (uint32_t)(w + 1) < (uint32_t)wide;
   const columns_inside c = inside_of<K>(j, 2 * ow - j.w.pad);
@@ -161,6 +169,10 @@ static __device__ __forceinline__ bool go_by_two(const scatter_job &j, const gat
   const uint32_t tall = (uint32_t)length(cells);
   bool usual = true;
   output o[AT_ONCE + 1][2];
+  const auto check = [&](const output &output, int32_t row, uint32_t own_cell) {
+    usual &= is_usual<K>(j, output.cell, own_cell - (K == 3 ? wide + 1 : 0), c) |
+             ((uint32_t)row >= (uint32_t)j.h.out) | (own.nothing != 0);
+  };
   const auto look = [&](int i) {
     const uint32_t none = row.nothing();
     o[i][0] = own.look(none, &high);
@@ -170,12 +182,14 @@ static __device__ __forceinline__ bool go_by_two(const scatter_job &j, const gat
     if (K == 3) next.go(step);
   };
   look(0);
+  if (K == 3) check(o[0][0], begin, at);
   for (int32_t oh = begin; oh < end; oh += AT_ONCE) {
 #pragma unroll
     for (int i = 1; i <= AT_ONCE; i++) look(i); /* all on their way before the first is used */
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++, at += 2 * wide, h += 2) {
       if (oh + i >= end) break;
+      check(o[i + LAST][0], oh + i + LAST, at + LAST * 2 * wide);
       float sum[4] = {0, 0, 0, 0};
       take(sum[0], o[i][0], at);
       take(sum[1], o[i][0], at + 1);
@@ -188,8 +202,6 @@ static __device__ __forceinline__ bool go_by_two(const scatter_job &j, const gat
         take(sum[3], o[i + 1][0], at + wide + 1);
         take(sum[3], o[i + 1][1], at + wide + 1);
       }
-      usual &= is_usual<K>(j, o[i][0].cell, at - (K == 3 ? wide + 1 : 0), c) |
-               ((uint32_t)(oh + i) >= (uint32_t)j.h.out) | (own.nothing != 0);
       if (g.pairs) {
         if (right & (h < tall)) put_two<STREAM>(out, sum[0], sum[1]);
         if (right & (h + 1 < tall)) put_two<STREAM>(out + wide, sum[2], sum[3]);
@@ -212,6 +224,7 @@ template <bool STREAM, int K, int V, int AT_ONCE, typename E, typename I>
 static __device__ __forceinline__ bool go_by_words(const scatter_job &j, int64_t plane,
                                                    pg_span cells, int32_t ow, int32_t begin,
                                                    int32_t end) {
+  enum { LAST = K - 2 };
   const int32_t w = 2 * ow, top = 2 * begin, wide = j.w.in;
   column_of<E, I> own = column_at<E, I>(j, plane * j.outputs, begin, ow);
   column_of<E, I> next = column_at<E, I>(j, plane * j.outputs, begin, ow + V);
@@ -224,6 +237,12 @@ static __device__ __forceinline__ bool go_by_words(const scatter_job &j, int64_t
   for (int v = 0; v < V; v++) c[v] = inside_of<K>(j, 2 * (ow + v) - (K == 3));
   bool usual = true;
   output o[AT_ONCE + 1][V + 1];
+  const auto check = [&](const output *outputs, int32_t row, uint32_t own_cell) {
+#pragma unroll
+    for (int v = 0; v < V; v++)
+      usual &= is_usual<K>(j, outputs[v].cell, own_cell + 2 * v - (K == 3 ? wide + 1 : 0), c[v]) |
+               ((uint32_t)row >= (uint32_t)j.h.out);
+  };
   const auto look = [&](int i) {
     const uint32_t none = row.nothing();
     neighbours<I, V> index;
@@ -241,13 +260,14 @@ static __device__ __forceinline__ bool go_by_words(const scatter_job &j, int64_t
     if (K == 3) next.go(step);
   };
   look(0);
+  if (K == 3) check(o[0], begin, at);
   for (int32_t oh = begin; oh < end; oh += AT_ONCE) {
 #pragma unroll
     for (int i = 1; i <= AT_ONCE; i++) look(i); /* all on their way before the first is used */
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++, at += 2 * wide, h += 2) {
       if (oh + i >= end) break;
-      const bool below = (uint32_t)(oh + i) >= (uint32_t)j.h.out;
+      check(o[i + LAST], oh + i + LAST, at + LAST * 2 * wide);
       float sum[2][2 * V] = {};
 #pragma unroll
       for (int x = 0; x < 2 * V; x++) {
@@ -261,9 +281,6 @@ static __device__ __forceinline__ bool go_by_words(const scatter_job &j, int64_t
           if (x % 2 == 1) take(sum[1][x], o[i + 1][x / 2 + 1], under);
         }
       }
-#pragma unroll
-      for (int v = 0; v < V; v++)
-        usual &= is_usual<K>(j, o[i][v].cell, at + 2 * v - (K == 3 ? wide + 1 : 0), c[v]) | below;
       if (h < tall) put_vector<2 * V>(out, sum[0], STREAM);
       if (h + 1 < tall) put_vector<2 * V>(out + wide, sum[1], STREAM);
       out += 2 * wide;
@@ -274,52 +291,94 @@ static __device__ __forceinline__ bool go_by_words(const scatter_job &j, int64_t
   return !usual | (high != 0);
 }
 
-/* Step 1, windows of 3: rows of cells.  Outputs lie P further on than the last cells of their
- * windows. */
-template <bool STREAM, int P, int AT_ONCE, typename E, typename I>
-static __device__ __forceinline__ bool go_by_one(const scatter_job &j, int64_t plane, pg_span cells,
-                                                 int32_t w, int32_t begin, int32_t end) {
-  enum { OWN = 2 - P };
-  const int32_t wide = j.w.in;
-  const columns_inside c = inside_of<3>(j, w - P);
-  column_of<E, I> column[3];
-#pragma unroll
-  for (int i = 0; i < 3; i++)
-    column[i] = column_at<E, I>(j, plane * j.outputs, begin + P - 2, w + P - 2 + i);
-  E *out = (E *)j.in + plane * j.cells + begin * wide + w;
-  row_of row = {begin + P - 2, j.h.out};
-  uint32_t at = (uint32_t)(begin * wide + w), h = (uint32_t)(begin - cells.begin), high = 0;
-  const uint32_t tall = w < wide ? (uint32_t)length(cells) : 0;
-  bool usual = true;
-  output o[AT_ONCE + 2][3];
-  const auto look = [&](int i) {
-    const uint32_t none = row.nothing();
-    const int32_t step = row.next(j.w.out);
-#pragma unroll
-    for (int k = 0; k < 3; k++) {
-      o[i][k] = column[k].look(none, k == OWN ? &high : nullptr);
-      column[k].go(step);
-    }
+/* Step 1, windows of 3.  Outputs lie P further on than the first cells of their windows.  A lane
+ * reads the middle one of the three columns of outputs that its cells lie in, and asks the lanes
+ * beside it for theirs.  Those may belong to the other end of another row: they name no cell here,
+ * unless they are unusual. */
+template <bool STREAM, int P, typename E, typename I>
+struct by_one {
+  enum { SET = 3 /* rows on their way together */ };
+  const scatter_job &j;
+  const I *index;
+  const E *grad;
+  E *out;
+  int32_t row, end;         /* of outputs: the next to be sent for, behind the last that matters */
+  int32_t arrived;          /* the next to come */
+  uint32_t at, made, count; /* the cell, its row's number, rows that are the lane's to write */
+  uint32_t window;          /* of the output that comes next: its first cell */
+  columns_inside c;
+  bool usual;
+  output o[SET][3];
+
+  struct set {
+    I index[SET];
+    E grad[SET];
   };
-  look(0);
-  look(1);
-  for (int32_t first = begin; first < end; first += AT_ONCE) {
+
+  __device__ __forceinline__ void send_for(set &s) {
 #pragma unroll
-    for (int i = 0; i < AT_ONCE; i++) look(2 + i); /* all on their way before the first is used */
+    for (int i = 0; i < SET; i++, row++, index += j.w.out, grad += j.w.out)
+      if ((uint32_t)row < (uint32_t)end) {
+        s.index[i] = __ldg(index);
+        s.grad[i] = *grad;
+      }
+  }
+
+  __device__ __forceinline__ void look(const set &s, int i) {
+    const bool there = (uint32_t)arrived < (uint32_t)end;
+    const uint32_t cell = there ? (uint32_t)s.index[i] : ~0u;
+    const float grad = widened(s.grad[i]);
+    const bool high = sizeof(I) == 8 && (uint64_t)s.index[i] >> 32 != 0;
+    usual &= !there | (is_usual<3>(j, cell, window, c) & !high);
+    o[i][0] = {__shfl_up_sync(EVERY_LANE, cell, 1), __shfl_up_sync(EVERY_LANE, grad, 1)};
+    o[i][1] = {cell, grad};
+    o[i][2] = {__shfl_down_sync(EVERY_LANE, cell, 1), __shfl_down_sync(EVERY_LANE, grad, 1)};
+    arrived++;
+    window += j.w.in;
+  }
+
+  /* A row of cells ends with each of these rows of outputs. */
+  __device__ __forceinline__ void use(const set &s) {
 #pragma unroll
-    for (int k = 0; k < AT_ONCE; k++, at += wide, h++) { /* a row too many does no harm */
+    for (int i = 0; i < SET; i++, made++, at += j.w.in, out += j.w.in) {
+      look(s, i);
       float sum = 0;
 #pragma unroll
-      for (int i = 0; i < 9; i++) take(sum, o[k + i / 3][i % 3], at);
-      usual &= is_usual<3>(j, o[k + OWN][OWN].cell, at - P * (wide + 1), c) |
-               ((uint32_t)(first + k) >= (uint32_t)j.h.out) | (column[OWN].nothing != 0);
-      if (h < tall) put_one<STREAM>(out, sum);
-      out += wide;
+      for (int k = 0; k < 9; k++) take(sum, o[(i + 1 + k / 3) % SET][k % 3], at);
+      if (made < count) put_one<STREAM>(out, sum);
     }
-#pragma unroll
-    for (int i = 0; i < 6; i++) o[i / 3][i % 3] = o[AT_ONCE + i / 3][i % 3];
   }
-  return !usual | (high != 0);
+};
+
+/* `rows` rows from `begin` on, all lanes together; true if an output is unusual. */
+template <bool STREAM, int P, typename E, typename I>
+static __device__ __forceinline__ bool go_by_one(const scatter_job &j, int64_t plane, pg_span cells,
+                                                 int32_t w, int32_t begin, int32_t rows, bool there,
+                                                 bool mine) {
+  typedef by_one<STREAM, P, E, I> by;
+  const int32_t ow = w + P - 1, row = begin + P - 2, last = min(begin + rows, cells.end);
+  const int64_t first = plane * j.outputs + row * j.w.out + ow;
+  const int64_t above = plane * j.cells + (begin - 2) * j.w.in + w;
+  by b = {j, (const I *)j.index + first, (const E *)j.grad + first, (E *)j.in + above};
+  b.row = b.arrived = row;
+  b.end = there && (uint32_t)ow < (uint32_t)j.w.out ? min(last + P, j.h.out) : 0;
+  b.at = (uint32_t)((begin - 2) * j.w.in + w);
+  b.made = (uint32_t)-2; /* two rows of outputs come before the first of cells */
+  b.count = there && mine ? (uint32_t)max(last - begin, 0) : 0;
+  b.window = (uint32_t)((row - P) * j.w.in + ow - P);
+  b.c = inside_of<3>(j, ow - P);
+  b.usual = true;
+  typename by::set one = {}, other = {};
+  b.send_for(one);
+#pragma unroll 1
+  for (int32_t left = rows + 2; left > 0; left -= 2 * by::SET) {
+    b.send_for(other); /* not moved from one to the other, which would wait for them */
+    b.use(one);
+    if (left <= by::SET) break;
+    b.send_for(one);
+    b.use(other);
+  }
+  return !b.usual;
 }
 
 /* The rows that an item's threads go through: those of the outputs whose own cells it has, and at
@@ -343,34 +402,43 @@ extern __shared__ float4 pg_gather_room[];
 template <typename E, typename I>
 static __device__ __noinline__ void make_unusual(const scatter_job &j, const scan_plan &s,
                                                  found_bad *found) {
-  make_item<true, E, I>(j, s, blockIdx.x, (float *)pg_gather_room, found + threadIdx.x / 32);
+  const uint32_t warp = threadIdx.x / 32;
+  make_in_pieces<true, E, I>(j, s, blockIdx.x, (float *)pg_gather_room + warp * PIECE,
+                             found + warp);
 }
 
 /* P: how much padding, where windows slide by 1; V: outputs side by side, where they slide by 2. */
 template <bool STREAM, int K, int S, int P, int V, typename E, typename I>
-static __global__ void __launch_bounds__(GATHER_THREADS, K == 3 ? GATHER_BLOCKS : GATHER_BLOCKS + 1)
+static __global__ void __launch_bounds__(GATHER_THREADS, blocks_of(K, S, V))
     gather(const __grid_constant__ scatter_job j, const __grid_constant__ scan_plan s,
            const __grid_constant__ gather_plan g) {
   __shared__ found_bad found[GATHER_THREADS / 32];
   const pg_box_32 b = box_32(j.cut, blockIdx.x);
   const pg_span rows = rows_of<S>(j, g, b.h);
   const int32_t tasks = b.planes * g.chunks * g.columns;
+  constexpr int LANES = S == 1 ? LANES_BY_ONE : 32;
+  const int32_t lane = lane_number() - (S == 1), step = (int32_t)blockDim.x / 32 * LANES;
   bool unusual = false;
-  for (int32_t task = threadIdx.x; task < tasks; task += (int32_t)blockDim.x) {
+  for (int32_t done = 0; done < tasks; done += step) { /* the same for all: lanes serve others */
+    const int32_t first = done + (int32_t)threadIdx.x / 32 * LANES;
+    const bool there = (uint32_t)(first + lane) < (uint32_t)tasks;
+    const int32_t task = there ? first + lane : 0; /* who has none may serve: with nothing */
     const int32_t upper = (int32_t)over(task, g.by_columns);
     const int32_t plane = (int32_t)over(upper, g.by_chunks);
     const int32_t column = g.first + task - upper * g.columns;
     const int32_t begin = rows.begin + (upper - plane * g.chunks) * g.rows;
     const int32_t end = min(begin + g.rows, rows.end);
     if constexpr (S == 1)
-      unusual |=
-          go_by_one<STREAM, P, rows_at_once(S), E, I>(j, b.first + plane, b.h, column, begin, end);
+      unusual |= go_by_one<STREAM, P, E, I>(j, b.first + plane, b.h, column, begin, g.rows, there,
+                                            (uint32_t)lane < LANES);
+    else if (!there)
+      break;
     else if constexpr (V == 1)
-      unusual |= go_by_two<STREAM, K, rows_at_once(S), E, I>(j, g, b.first + plane, b.h, column,
-                                                             begin, end);
-    else
       unusual |=
-          go_by_words<STREAM, K, V, 2, E, I>(j, b.first + plane, b.h, V * column, begin, end);
+          go_by_two<STREAM, K, ROWS_AT_ONCE, E, I>(j, g, b.first + plane, b.h, column, begin, end);
+    else
+      unusual |= go_by_words<STREAM, K, V, ROWS_OF_WORDS, E, I>(j, b.first + plane, b.h, V * column,
+                                                                begin, end);
   }
   if (__syncthreads_or(unusual)) make_unusual<E, I>(j, s, found);
 }
@@ -415,10 +483,11 @@ static gather_plan gather_plan_of(const scatter_job &j, int64_t element_bytes, i
   /* So many rows that what a thread has to know first is worth it, unless nobody else waits. */
   const int64_t each = j.items < processors ? 1 : ROWS_OF_THREAD;
   const int64_t wanted = (rows + each - 1) / each, across = g.columns * j.tiling.planes;
-  const int64_t most = GATHER_THREADS / across;
+  const int64_t lanes = stride == 1 ? LANES_BY_ONE : 32,
+                most = GATHER_THREADS / 32 * lanes / across;
   g.chunks = (int32_t)least(most < 1 ? 1 : most, wanted);
   g.rows = (int32_t)((rows + g.chunks - 1) / g.chunks);
-  g.threads = (int32_t)least((across * g.chunks + 31) / 32 * 32, GATHER_THREADS);
+  g.threads = (int32_t)least((across * g.chunks + lanes - 1) / lanes * 32, GATHER_THREADS);
   g.pairs = g.shift_w == 0 && p.w.in % 2 == 0 && (uintptr_t)j.in % (2 * element_bytes) == 0;
   g.by_columns = divider_of(g.columns);
   g.by_chunks = divider_of(g.chunks);
@@ -434,8 +503,7 @@ static bool try_types(const pg_cuda_call *call, cudaError_t *status) {
   if (!both_slide(p, 2, 2) && !both_slide(p, 3, 2) && !both_slide(p, 3, 1)) return false;
   const scan_plan s = scan_plan_of(j);
   const gather_plan g = gather_plan_of(j, sizeof(E), call->limits.processors);
-  const int64_t bytes =
-      (j.tiling.planes * j.tiling.d * j.tiling.h * j.tiling.w + 16) * (int64_t)sizeof(float);
+  const int64_t bytes = g.threads / 32 * PIECE * (int64_t)sizeof(float);
   const bool padded = p.h.pad == 1 && p.w.pad == 1, bare = p.h.pad == 0 && p.w.pad == 0;
   const auto go = [&](auto kernel, auto streaming) {
     *status = launch(call, j.stream ? streaming : kernel, j.items, g.threads, bytes, j, s, g);

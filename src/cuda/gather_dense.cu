@@ -1,34 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SCATTER of adaptive planes with many outputs, no more than cells along an axis.
  *
- * A cell lies in one or two windows of each axis: a thread goes down a column of cells and looks at
- * the two by two outputs that may name the present one.  Who comes upon the first cell of a window
- * looks at where its output points: outside the window is unusual, and the block makes its item
- * again, see item.cuh. */
+ * A warp goes down rows of outputs, and each adds to the cell that its index names.  Sums are in
+ * shared memory, in a ring that holds the rows of one window: those that the next window does not
+ * hold are written and cleared.  A cell lies in one or two windows of each axis, so that within a
+ * row of outputs only two neighbours can name the same one: the second adds for both.  An output
+ * that names a cell outside its window is unusual, and the item is made again, see item.cuh. */
 #include "cuda/item.cuh"
 
-enum { DENSE_THREADS = 128, DENSE_BLOCKS = 10 };
+/* A lane has up to MOST_UNITS outputs of a row, LANES apart: a strip.  WIDE rows have several. */
+enum { LANES = 32, MOST_UNITS = 4, STRIP = MOST_UNITS * LANES };
+enum { MOST_WARPS = 4, WARPS_OF_PROCESSOR = 32 };
 
 struct dense_axis {
   int32_t in, out, quotient, rest; /* in = quotient * out + rest */
-  pg_divider by_in, by_out;
+  pg_divider by_out;
 };
 
 struct dense_plan {
   dense_axis h, w;
-  int32_t chunks, rows; /* a column's rows are cut */
-  pg_divider by_chunks, by_w;
+  int32_t side;                /* planes that a warp has side by side */
+  int32_t warps, chunks, rows; /* of a block; an item's rows are cut into chunks */
+  uint32_t ring;               /* cells of a plane's, a power of two */
+  uint32_t one, half; /* a column as a fraction of a row in 32 bits, rounded up, and half of it */
+  bool groups;        /* 16 bytes can be written at once */
+  pg_divider by_out_w, by_chunks;
 };
 
-/* A cell of an axis: the first output whose window holds it, and cell * out less first * in. */
-struct dense_place {
-  int32_t first, rest;
+/* What a warp makes at a time: rows of planes side by side.  Cells count from the first row on. */
+struct dense_task {
+  int64_t plane;
+  int32_t planes;
+  pg_span rows;
 };
 
-static __device__ __forceinline__ dense_place place_on(const dense_axis &a, int32_t cell) {
-  const int32_t first = (int32_t)over((uint32_t)(cell * a.out), a.by_in);
-  return {first, cell * a.out - first * a.in};
+/* The same, but the compiler shall keep it instead of making it anew. */
+template <typename T>
+static __device__ __forceinline__ T *kept(T *global) {
+  size_t address = __cvta_generic_to_global(global);
+  asm volatile("" : "+l"(address));
+  return (T *)__cvta_global_to_generic(address);
 }
+static __device__ __forceinline__ uint32_t kept(uint32_t word) {
+  asm volatile("" : "+r"(word));
+  return word;
+}
+
+/* Shared memory by its address, see shared_address. */
+template <typename T>
+static __device__ __forceinline__ T *shared_at(uint32_t address) {
+  return (T *)__cvta_shared_to_generic(address);
+}
+
+/* --- Windows --- */
 
 /* A window: its first cell, and output * in less first * out. */
 struct dense_window {
@@ -40,147 +64,220 @@ static __device__ __forceinline__ dense_window window_on(const dense_axis &a, in
   return {first, output * a.in - first * a.out};
 }
 
-static __device__ __forceinline__ uint32_t length(const dense_axis &a, const dense_window &w) {
-  const int32_t more = w.rest + a.rest;
-  return (uint32_t)(a.quotient + (more > 0) + (more > a.out));
-}
-
-static __device__ __forceinline__ void step(const dense_axis &a, dense_window &w) {
+static __device__ __forceinline__ dense_window after(const dense_axis &a, dense_window w) {
   w.first += a.quotient;
   w.rest += a.rest;
   if (w.rest >= a.out) {
     w.rest -= a.out;
     w.first++;
   }
+  return w;
 }
 
-/* What a thread needs of its plane: its outputs from its column's first on. */
-template <typename E, typename I>
+/* Where the window before this one ends. */
+static __device__ __forceinline__ int32_t end_before(const dense_window &w) {
+  return w.first + (w.rest > 0);
+}
+
+/* Where a column's windows begin, negated, and how far they reach, in fractions of a row. */
 struct dense_column {
+  uint32_t less, reach;
+};
+
+static __device__ __forceinline__ dense_column column_at(const dense_plan &g, int32_t output) {
+  const dense_window w = window_on(g.w, output);
+  const uint32_t more = (uint32_t)(end_before(after(g.w, w)) - w.first - 1);
+  return {kept(0 - (uint32_t)w.first * g.one), kept(more * g.one + g.half)};
+}
+
+/* `behind` the first row of a window, which has `tall` cells of the plane's width, is a cell: is it
+ * the window's?  What is left of its product is where in its row it is. */
+static __device__ __forceinline__ bool in_window(const dense_plan &g, const dense_column &c,
+                                                 uint32_t behind, uint32_t tall) {
+  return (behind < tall) & (behind * g.one + c.less < c.reach);
+}
+
+/* --- Outputs --- */
+
+/* A lane's outputs of a strip, on their way; ~0 is none. */
+template <int UNITS, typename E, typename I>
+struct dense_outputs {
+  I index[UNITS];
+  E grad[UNITS];
+};
+
+/* Where a lane reads: a strip of a row.  Behind the last row it is there again. */
+template <bool WIDE, int UNITS, typename E, typename I>
+struct dense_reader {
   const I *index;
   const E *grad;
-  E *out;
-  bool second;         /* a window of the next column of outputs holds it too */
-  int32_t own;         /* which of the two begins with it, or -1 */
-  uint32_t w, columns; /* it, and that window's length */
-};
+  int32_t own;                  /* column of the lane's first output in a row */
+  int32_t width, columns, rows; /* of the row; from the strip on */
 
-/* Two outputs as they come, and as they are used: the cells they name, ~0 for none. */
-template <typename E, typename I>
-struct dense_loads {
-  I index[2];
-  E grad[2];
-};
-
-struct dense_row {
-  uint32_t cell[2];
-  float grad[2];
-};
-
-template <typename E, typename I>
-static __device__ __forceinline__ dense_loads<E, I> send_for(const scatter_job &j,
-                                                             const dense_column<E, I> &c,
-                                                             int32_t oh) {
-  dense_loads<E, I> l = {{-1, -1}, {}};
-  if (oh >= j.h.out) return l;
-  const uint32_t at = (uint32_t)oh * j.w.out;
-  l.index[0] = __ldg(c.index + at);
-  l.grad[0] = c.grad[at];
-  if (c.second) {
-    l.index[1] = __ldg(c.index + at + 1);
-    l.grad[1] = c.grad[at + 1];
+  /* Has the lane an i-th output, `columns` being left? */
+  __device__ __forceinline__ bool has(int i, int32_t columns) const {
+    return (!WIDE && i < UNITS - 1) || own + i * LANES < columns;
   }
-  return l;
-}
 
-template <typename E, typename I>
-static __device__ __forceinline__ dense_row arrived(const scatter_job &j,
-                                                    const dense_loads<E, I> &l) {
-  dense_row r;
+  __device__ __forceinline__ void send_for(dense_outputs<UNITS, E, I> &o, bool wanted) {
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
-    r.cell[i] = (uint64_t)l.index[i] < j.cells ? (uint32_t)l.index[i] : ~0u;
-    r.grad[i] = widened(l.grad[i]);
+    for (int i = 0; i < UNITS; i++) {
+      if (has(i, columns)) o.grad[i] = grad[i * LANES];
+      if (wanted & has(i, columns))
+        o.index[i] = __ldg(index + i * LANES);
+      else if (WIDE)
+        o.index[i] = (I)~0u;
+    }
+    const bool last = !WIDE || columns <= STRIP;
+    const int32_t step = !last ? STRIP : (WIDE ? columns : width) - (rows > 1 ? 0 : width);
+    index = kept(index + step);
+    grad = kept(grad + step);
+    if (WIDE) columns = last ? width : columns - STRIP;
+    if (last) rows--;
   }
-  return r;
+};
+
+/* --- Sums --- */
+
+/* A lane's look at them. */
+struct dense_ring {
+  uint32_t sums, mask; /* shared address of its plane's; cells less one */
+  uint32_t cells;      /* that are the item's */
+  uint32_t next_lane;
+  bool has_left; /* the lane before it has the output before its own */
+};
+
+/* No two lanes touch a cell: not the first of two neighbours, nor who is unusual. */
+static __device__ __forceinline__ void add(const dense_ring &r, uint32_t cell, float grad,
+                                           bool usual) {
+  const bool second = (__shfl_up_sync(EVERY_LANE, cell, 1) == cell) & r.has_left;
+  const float before = __uint_as_float(__shfl_up_sync(EVERY_LANE, __float_as_uint(grad), 1));
+  const bool done_by_next = (__ballot_sync(EVERY_LANE, second) & r.next_lane) != 0;
+  if ((cell < r.cells) & !done_by_next & usual) {
+    float *at = shared_at<float>(r.sums + 4 * (cell & r.mask));
+    *at = (second ? *at + before : *at) + grad;
+  }
+  __syncwarp();
 }
 
-static __device__ __forceinline__ void take(float &sum, const dense_row &r, uint32_t cell) {
-  if (r.cell[0] == cell) sum += r.grad[0];
-  if (r.cell[1] == cell) sum += r.grad[1];
-}
-
-/* Does the row's output whose window begins with the column name a cell outside it? */
-template <typename E, typename I>
-static __device__ __forceinline__ bool is_unusual(const scatter_job &j, const dense_plan &g,
-                                                  const dense_column<E, I> &c, const dense_row &r,
-                                                  const dense_window &rows) {
-  const uint32_t behind =
-      (c.own == 0 ? r.cell[0] : r.cell[1]) - (uint32_t)(rows.first * j.w.in) - c.w;
-  const uint32_t row = over(behind, g.by_w);
-  return (c.own >= 0) & (rows.first < j.h.in) &
-         ((behind >= j.cells) | (row >= length(g.h, rows)) |
-          (behind - row * g.by_w.by >= c.columns));
-}
-
-template <typename E>
-static __device__ __forceinline__ void write(E *to, float sum, bool stream) {
-  E e;
-  put(&e, sum);
-  if (!stream)
-    *to = e;
-  else if constexpr (sizeof(E) == 4)
-    __stcs((uint32_t *)to, __float_as_uint(sum));
-  else
-    __stcs((uint16_t *)to, e.bits);
-}
-
-template <typename E, typename I>
-static __device__ __forceinline__ dense_column<E, I> column_at(const dense_plan &g,
-                                                               dense_column<E, I> c, int32_t w) {
-  const dense_place x = place_on(g.w, w);
-  c.second = x.rest + g.w.out > g.w.in;
-  c.own = x.rest == 0 ? 0 : c.second ? 1 : -1;
-  c.index += x.first;
-  c.grad += x.first;
-  c.w = (uint32_t)w;
-  c.columns = length(g.w, window_on(g.w, x.first + (x.rest != 0)));
-  return c;
-}
-
-/* Rows [begin, end) of a column.  Outputs of the row after next are on their way.  One whose window
- * begins with a later item's cells may be found unusual here too: no harm is done. */
-template <typename E, typename I>
-static __device__ __forceinline__ bool go_down(const scatter_job &j, const dense_plan &g,
-                                               const dense_column<E, I> &c, int32_t begin,
-                                               int32_t end) {
-  dense_place y = place_on(g.h, begin);
-  dense_window rows = window_on(g.h, y.first);
-  dense_row upper = arrived(j, send_for(j, c, y.first));
-  dense_row lower = arrived(j, send_for(j, c, y.first + 1));
-  dense_loads<E, I> next = send_for(j, c, y.first + 2);
-  bool unusual = is_unusual(j, g, c, upper, rows);
-  step(g.h, rows);
-  unusual |= is_unusual(j, g, c, lower, rows);
-  uint32_t at = (uint32_t)(begin * j.w.in) + c.w;
-  for (int32_t h = begin; h < end; h++) {
-    float sum = 0;
-    take(sum, upper, at);
-    take(sum, lower, at);
-    write(c.out + at, sum, j.stream);
-    at += j.w.in;
-    y.rest += g.h.out;
-    if (y.rest >= g.h.in) {
-      y.rest -= g.h.in;
-      y.first++;
-      upper = lower;
-      lower = arrived(j, next);
-      next = send_for(j, c, y.first + 2);
-      step(g.h, rows);
-      unusual |= is_unusual(j, g, c, lower, rows);
+/* V sums are taken out, and are zeros again. */
+template <int V>
+static __device__ __forceinline__ void take_out(float *sum, uint32_t address) {
+  if constexpr (V == 1) {
+    sum[0] = *shared_at<float>(address);
+    *shared_at<float>(address) = 0;
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i += 4) {
+      const float4 four = *shared_at<float4>(address + 4 * i);
+      *shared_at<float4>(address + 4 * i) = make_float4(0, 0, 0, 0);
+      memcpy(sum + i, &four, sizeof four);
     }
   }
-  return unusual;
+}
+
+/* Cells [from, to) of a plane, V at a time. */
+template <int V, typename E>
+static __device__ __forceinline__ void write(const scatter_job &j, const dense_plan &g, E *out,
+                                             uint32_t ring, uint32_t from, uint32_t to) {
+#pragma unroll 1
+  for (uint32_t at = from + V * lane_number(); at < to; at += V * LANES) {
+    float sum[V];
+    take_out<V>(sum, ring + 4 * (at & (g.ring - 1)));
+    put_vector<V>(out + at, sum, j.stream);
+  }
+}
+
+/* Rows [from, to), those that are the item's. */
+template <bool ONE, typename E>
+static __device__ __forceinline__ void write_rows(const scatter_job &j, const dense_plan &g,
+                                                  const dense_task &t, E *out, uint32_t ring,
+                                                  int32_t from, int32_t to) {
+  const uint32_t first = (uint32_t)(max(from, 0) * j.w.in);
+  const uint32_t end = (uint32_t)(min(to, length(t.rows)) * j.w.in);
+  for (int32_t plane = 0; plane < (ONE ? 1 : t.planes); plane++) {
+    if (g.groups)
+      write<16 / sizeof(E)>(j, g, out, ring, first, end);
+    else
+      write<1>(j, g, out, ring, first, end);
+    out += j.cells;
+    ring += 4 * g.ring;
+  }
+  __syncwarp();
+}
+
+/* True if an output is unusual.  One whose window begins with another item's cells may be found so
+ * too: no harm is done.  Whoever is unusual loads no more indices, so that they are looked at
+ * before the next take their registers. */
+template <bool WIDE, int UNITS, typename E, typename I>
+static __device__ __forceinline__ bool go_down(const scatter_job &j, const dense_plan &g,
+                                               const dense_task &t, uint32_t ring) {
+  enum { AHEAD = sizeof(I) == 8 ? 1 : 2 /* strips on their way: as many as registers hold */ };
+  const int32_t lane = lane_number(), wide = j.w.in, width = j.w.out;
+  int32_t plane = UNITS == 1 && g.side > 1 ? (int32_t)over(lane, g.by_out_w) : 0;
+  int32_t own = lane - plane * width;
+  if (plane >= t.planes) {
+    plane = 0;
+    own = width;
+  }
+  const pg_span oh = touching((const pg_axis_32 &)j.h, t.rows.begin, t.rows.end);
+  const int64_t first = (t.plane + plane) * j.outputs + oh.begin * width + own;
+  const uint32_t begin = (uint32_t)(t.rows.begin * wide);
+  E *out = kept((E *)j.in + t.plane * j.cells + begin);
+  dense_reader<WIDE, UNITS, E, I> in = {kept((const I *)j.index + first),
+                                        kept((const E *)j.grad + first),
+                                        own,
+                                        width,
+                                        width,
+                                        length(oh)};
+  dense_outputs<UNITS, E, I> o[AHEAD];
+#pragma unroll
+  for (int k = 0; k < AHEAD; k++) {
+#pragma unroll
+    for (int i = 0; i < UNITS; i++) o[k].index[i] = (I)~0u;
+    in.send_for(o[k], true);
+  }
+  const dense_ring r = {kept(ring + 4 * plane * g.ring), g.ring - 1,
+                        (uint32_t)(length(t.rows) * wide), kept(2u << lane), lane > 0 && own > 0};
+  dense_column c[UNITS];
+#pragma unroll
+  for (int i = 0; i < UNITS; i++) c[i] = column_at(g, own + i * LANES);
+  dense_window rows = window_on(g.h, oh.begin);
+  rows.first -= t.rows.begin;
+  dense_window below = after(g.h, rows);
+  int32_t strip = 0;
+  bool usual = true;
+  for (int32_t left = length(oh); left > 0;) {
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) {
+      if (left <= 0) break;
+      const uint32_t top = (uint32_t)(rows.first * wide);
+      const uint32_t tall = (uint32_t)((end_before(below) - rows.first) * wide);
+      uint32_t cell[UNITS];
+      float grad[UNITS];
+#pragma unroll
+      for (int i = 0; i < UNITS; i++) {
+        const uint64_t index = (uint64_t)(int64_t)o[k].index[i];
+        cell[i] = (uint32_t)index - begin;
+        grad[i] = widened(o[k].grad[i]);
+        if (WIDE) c[i] = column_at(g, own + strip + i * LANES);
+        usual &= (in_window(g, c[i], cell[i] - top, tall) & (sizeof(I) == 4 || index >> 32 == 0)) |
+                 !in.has(i, width - strip);
+      }
+      in.send_for(o[k], usual);
+#pragma unroll
+      for (int i = 0; i < UNITS; i++) add(r, cell[i], grad[i], usual);
+      if (WIDE) {
+        strip = strip + STRIP < width ? strip + STRIP : 0;
+        if (strip > 0) continue;
+      }
+      write_rows<UNITS != 1>(j, g, t, out, ring, rows.first, below.first);
+      rows = below;
+      below = after(g.h, below);
+      left--;
+    }
+  }
+  return !usual;
 }
 
 extern __shared__ float4 pg_dense_room[];
@@ -189,27 +286,36 @@ extern __shared__ float4 pg_dense_room[];
 template <typename E, typename I>
 static __device__ __noinline__ void make_unusual(const scatter_job &j, const scan_plan &s,
                                                  found_bad *found) {
-  make_item<false, E, I>(j, s, blockIdx.x, (float *)pg_dense_room, found + threadIdx.x / 32);
+  const uint32_t warp = threadIdx.x / LANES;
+  make_in_pieces<false, E, I>(j, s, blockIdx.x, (float *)pg_dense_room + warp * PIECE,
+                              found + warp);
 }
 
-template <typename E, typename I>
-static __global__ void __launch_bounds__(DENSE_THREADS, DENSE_BLOCKS)
+/* A block's task-th task; planes < 1 where there is none. */
+static __device__ __forceinline__ dense_task task_at(const scatter_job &j, const dense_plan &g,
+                                                     int32_t task) {
+  const pg_box_32 b = box_32(j.cut, kept(blockIdx.x));
+  const int32_t set = (int32_t)over(task, g.by_chunks), plane = set * g.side;
+  const int32_t begin = min(b.h.begin + (task - set * g.chunks) * g.rows, b.h.end);
+  return {b.first + plane, min(b.planes - plane, g.side), {begin, min(begin + g.rows, b.h.end)}};
+}
+
+template <bool WIDE, int UNITS, typename E, typename I>
+static __global__ void __launch_bounds__(MOST_WARPS *LANES, WARPS_OF_PROCESSOR / MOST_WARPS)
     gather_dense(const __grid_constant__ scatter_job j, const __grid_constant__ scan_plan s,
                  const __grid_constant__ dense_plan g) {
-  __shared__ found_bad found[DENSE_THREADS / 32];
-  const pg_box_32 b = box_32(j.cut, blockIdx.x);
-  const int32_t tasks = b.planes * g.chunks * j.w.in;
+  __shared__ found_bad found[MOST_WARPS];
+  /* A warp's number, and the compiler shall know that its lanes have the same one. */
+  int32_t task = (int32_t)__reduce_max_sync(EVERY_LANE, threadIdx.x / LANES);
+  const uint32_t cells = (uint32_t)g.side * g.ring;
+  const uint32_t ring = shared_address(pg_dense_room) + 4 * cells * task;
+  for (uint32_t i = 4 * lane_number(); i < cells; i += 4 * LANES)
+    *shared_at<float4>(ring + 4 * i) = make_float4(0, 0, 0, 0);
+  __syncwarp();
   bool unusual = false;
-  for (int32_t task = threadIdx.x; task < tasks; task += DENSE_THREADS) {
-    const int32_t upper = (int32_t)over(task, g.by_w);
-    const int32_t plane = (int32_t)over(upper, g.by_chunks);
-    const int32_t begin = b.h.begin + (upper - plane * g.chunks) * g.rows;
-    const int64_t at = b.first + plane;
-    const dense_column<E, I> c = {(const I *)j.index + at * j.outputs,
-                                  (const E *)j.grad + at * j.outputs, (E *)j.in + at * j.cells};
-    if (begin < b.h.end)
-      unusual |= go_down(j, g, column_at(g, c, task - upper * j.w.in), begin,
-                         min(begin + g.rows, b.h.end));
+  for (dense_task t = task_at(j, g, task); t.planes > 0; t = task_at(j, g, task)) {
+    if (length(t.rows) > 0) unusual |= go_down<WIDE, UNITS, E, I>(j, g, t, ring);
+    task += (int32_t)blockDim.x / LANES;
   }
   if (__syncthreads_or(unusual)) make_unusual<E, I>(j, s, found);
 }
@@ -217,31 +323,71 @@ static __global__ void __launch_bounds__(DENSE_THREADS, DENSE_BLOCKS)
 /* --- On the host --- */
 
 static dense_axis dense_axis_of(const pg_axis &a) {
-  return {(int32_t)a.in,           (int32_t)a.out,   (int32_t)(a.in / a.out),
-          (int32_t)(a.in % a.out), divider_of(a.in), divider_of(a.out)};
+  return {(int32_t)a.in, (int32_t)a.out, (int32_t)(a.in / a.out), (int32_t)(a.in % a.out),
+          divider_of(a.out)};
 }
 
 static bool is_dense(const pg_axis &a) {
   return a.kernel == 0 && a.out > 0 && a.out <= a.in && fits_32_bits(a);
 }
 
+/* No window has more cells. */
+static int64_t longest(const pg_axis &a) { return least(a.in / a.out + 2, a.in); }
+
+/* Fractions of a row are rounded up: over a window's rows that must be less than half a column. */
+static bool has_fractions(const pg_pooling &p) {
+  return (longest(p.h) + 1) * p.w.in * p.w.in <= (int64_t)1 << 31;
+}
+
+/* Who has little to do takes more warps to it. */
+static dense_plan dense_plan_of(const scatter_job &j, int64_t element_bytes, int processors) {
+  const pg_pooling &p = j.pool;
+  dense_plan g = {};
+  g.h = dense_axis_of(p.h);
+  g.w = dense_axis_of(p.w);
+  const int64_t fit = LANES / p.w.out;
+  g.side = (int32_t)least(fit < 1 ? 1 : fit, j.tiling.planes);
+  g.warps = j.items < (int64_t)WARPS_OF_PROCESSOR / 2 * processors ? MOST_WARPS : 1;
+  const int64_t chunks = (int64_t)g.warps * g.side / j.tiling.planes;
+  g.chunks = (int32_t)least(chunks < 1 ? 1 : chunks, j.tiling.h);
+  g.rows = (int32_t)((j.tiling.h + g.chunks - 1) / g.chunks);
+  for (g.ring = 16; g.ring < least(longest(p.h), g.rows) * p.w.in;) g.ring *= 2;
+  const uint64_t one = (((uint64_t)1 << 32) + (uint64_t)p.w.in - 1) / (uint64_t)p.w.in;
+  g.one = (uint32_t)one;
+  g.half = (uint32_t)(one / 2);
+  g.groups = p.w.in * element_bytes % 16 == 0 && (uintptr_t)j.in % 16 == 0;
+  g.by_out_w = divider_of(p.w.out);
+  g.by_chunks = divider_of(g.chunks);
+  return g;
+}
+
 template <typename E, typename I>
 static bool try_dense(const pg_cuda_call *call, cudaError_t *status) {
   const scatter_job j = scatter_job_of(call, sizeof(E));
   const pg_pooling &p = j.pool;
-  const pg_tiling &t = j.tiling;
-  if (!j.narrow || j.again || j.deep || !j.flat_in || !j.flat_out || t.w != p.w.in) return false;
-  if (!is_dense(p.h) || !is_dense(p.w)) return false;
-  dense_plan g = {};
-  g.h = dense_axis_of(p.h);
-  g.w = dense_axis_of(p.w);
-  const int64_t most = DENSE_THREADS / (p.w.in * t.planes);
-  g.chunks = (int32_t)least(most < 1 ? 1 : most, t.h);
-  g.rows = (int32_t)((t.h + g.chunks - 1) / g.chunks);
-  g.by_chunks = divider_of(g.chunks);
-  g.by_w = divider_of(p.w.in);
-  const int64_t bytes = (t.planes * t.d * t.h * t.w + 16) * (int64_t)sizeof(float);
-  *status = launch(call, gather_dense<E, I>, j.items, DENSE_THREADS, bytes, j, scan_plan_of(j), g);
+  if (!j.narrow || j.again || j.deep || !j.flat_in || !j.flat_out) return false;
+  if (j.tiling.w != p.w.in) return false;
+  if (!is_dense(p.h) || !is_dense(p.w) || !has_fractions(p)) return false;
+  const dense_plan g = dense_plan_of(j, sizeof(E), call->limits.processors);
+  const int64_t room = (int64_t)g.side * g.ring;
+  const int64_t least_room = PIECE;
+  const int64_t bytes = g.warps * (room > least_room ? room : least_room) * (int64_t)sizeof(float);
+  scan_plan s = scan_plan_of(j);
+  s.few = false;
+  const auto go = [&](auto kernel) {
+    *status = launch(call, kernel, j.items, g.warps * LANES, bytes, j, s, g);
+  };
+  const int64_t units = (p.w.out + LANES - 1) / LANES;
+  if (units == 1)
+    go(gather_dense<false, 1, E, I>);
+  else if (units == 2)
+    go(gather_dense<false, 2, E, I>);
+  else if (units == 3)
+    go(gather_dense<false, 3, E, I>);
+  else if (units == 4)
+    go(gather_dense<false, 4, E, I>);
+  else
+    go(gather_dense<true, MOST_UNITS, E, I>);
   return true;
 }
 

@@ -6,15 +6,19 @@
 #include "cuda/scan.cuh"
 
 /* An item, and the warp's part of it: groups [from, to).  A group is 16 bytes of gradInput; cell 0
- * is the lead-th of the first, and the tile is laid out so that a group's floats are whole words of
- * 16 bytes too. */
+ * is the lead-th of the first.  The tile begins with the base-th, so that a group's floats are
+ * whole words of 16 bytes too. */
 template <typename E>
 struct item {
   float *tile;
   E *out;
   uint32_t plane, begin; /* its first, and the position of its first cell in that */
   int32_t planes, cells;
-  int32_t lead, from, to;
+  int32_t lead, base, from, to;
+
+  __device__ __forceinline__ float *sums(int32_t group) const {
+    return tile + (group - base) * (int32_t)(16 / sizeof(E));
+  }
 };
 
 template <typename E>
@@ -29,6 +33,7 @@ static __device__ __forceinline__ item<E> item_at(const scatter_job &j, uint32_t
   it.planes = b.planes;
   it.cells = b.planes * length(b.d) * length(b.h) * length(b.w);
   it.out = (E *)j.in + b.first * j.cells + it.begin;
+  it.base = 0;
   it.lead = j.flat_in ? (int32_t)((uintptr_t)it.out % 16 / sizeof(E)) : 0;
   const int32_t groups = (it.lead + it.cells + GROUP - 1) / GROUP;
   const int32_t warps = (int32_t)blockDim.x / 32, share = (groups + warps - 1) / warps;
@@ -40,7 +45,7 @@ static __device__ __forceinline__ item<E> item_at(const scatter_job &j, uint32_t
 /* `count` cells from the first-th on, for scan_part. */
 template <typename E>
 static __device__ __forceinline__ part part_of(const item<E> &it, int32_t first, int32_t count) {
-  return {shared_address(it.tile + it.lead + first),
+  return {shared_address(it.sums(0) + it.lead + first),
           (uint32_t)max(count, 0),
           it.begin + first,
           it.plane,
@@ -57,9 +62,9 @@ static __device__ __forceinline__ part own_part(const item<E> &it) {
 
 template <typename E>
 static __device__ __forceinline__ void zero(const item<E> &it) {
-  enum { GROUP = 16 / sizeof(E) };
-  for (int32_t i = it.from * GROUP + 4 * lane_number(); i < it.to * GROUP; i += 4 * 32)
-    *(float4 *)(it.tile + i) = make_float4(0, 0, 0, 0);
+  float *end = it.sums(it.to);
+  for (float *four = it.sums(it.from) + 4 * lane_number(); four < end; four += 4 * 32)
+    *(float4 *)four = make_float4(0, 0, 0, 0);
   __syncwarp();
 }
 
@@ -72,7 +77,7 @@ static __device__ __forceinline__ void write_flat(const scatter_job &j, const it
       float sum[GROUP];
 #pragma unroll
       for (int i = 0; i < GROUP; i += 4) {
-        const float4 four = *(const float4 *)(it.tile + g * GROUP + i);
+        const float4 four = *(const float4 *)(it.sums(g) + i);
         sum[i] = four.x;
         sum[i + 1] = four.y;
         sum[i + 2] = four.z;
@@ -81,7 +86,7 @@ static __device__ __forceinline__ void write_flat(const scatter_job &j, const it
       put_16(it.out + first, sum, j.stream);
     } else {
       for (int i = max(0, -first); i < GROUP && first + i < it.cells; i++)
-        put(it.out + first + i, it.tile[g * GROUP + i]);
+        put(it.out + first + i, it.sums(g)[i]);
     }
   }
 }
@@ -128,6 +133,35 @@ static __device__ __forceinline__ void make_item(const scatter_job &j, const sca
     write_flat(j, it);
   else
     write_strided(j, it);
+  if (lane_number() == 0) hand_over(j, found);
+}
+
+enum { PIECE = 256 /* cells */ };
+
+/* The same in little room, which is the warp's own: its part piece by piece, for planes that follow
+ * each other. */
+template <bool PLAIN, typename E, typename I>
+static __device__ __forceinline__ void make_in_pieces(const scatter_job &j, const scan_plan &s,
+                                                      uint32_t number, float *room,
+                                                      found_bad *found) {
+  item<E> it = item_at<E>(j, number, room);
+  const int32_t from = it.from, to = it.to;
+  if (lane_number() == 0) clear(found);
+  bool strayed = false;
+  for (int pass = 0; pass < 2; pass++) {
+    for (it.from = from; it.from < to; it.from = it.to) {
+      it.base = it.from;
+      it.to = min(it.from + PIECE * (int32_t)sizeof(E) / 16, to);
+      zero(it);
+      part t = own_part(it);
+      t.every = pass > 0;
+      t.tell = pass == 0;
+      strayed |= t.cells > 0 && scan_part<PLAIN, E, I>(j, s, t, found);
+      write_flat(j, it);
+      __syncwarp();
+    }
+    if (j.stray != nullptr || !__syncthreads_or(strayed)) break;
+  }
   if (lane_number() == 0) hand_over(j, found);
 }
 

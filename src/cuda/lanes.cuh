@@ -45,7 +45,7 @@ static __device__ void tell_elsewhere(const scatter_job &j, const lanes_box &b, 
   const pg_range w = pg_window_clip(&p.w, pg_window(&p.w, ow));
   if (d.begin != b.d || !touches(h, b.h, b.rows) || !touches(w, b.w, b.columns)) return;
   if (at < 0 || at >= p.d.in * p.h.in * p.w.in) {
-    note_bad(found, position_of(j, plane, od, oh, ow), at);
+    note_bad(found, position_of(j, plane, od, oh, ow));
     return;
   }
   const int64_t row = at / p.w.in, in_d = row / p.h.in, in_h = row % p.h.in, in_w = at % p.w.in;
@@ -91,7 +91,7 @@ static __device__ __forceinline__ void make_lane(const scatter_job &j, const lan
         else if (tell && !every)
           tell_elsewhere(j, b, plane, d, h, w, at, found);
         else if (tell && first && outside)
-          note_bad(found, position_of(j, plane, d, h, w), at);
+          note_bad(found, position_of(j, plane, d, h, w));
       }
     }
   E *out = (E *)j.in + offset(j.in_at, n, c, b.d, b.h, b.w);
@@ -136,7 +136,7 @@ static __device__ __noinline__ bool tell_channels(const scatter_job &j, const I 
   for (int v = 0; v < V; v++) {
     const int64_t at = index[v];
     const bool outside = (uint64_t)at >= j.cells;
-    if (outside) note_bad(found, position_of(j, (int64_t)n * j.by_c.by + c + v, od, oh, ow), at);
+    if (outside) note_bad(found, position_of(j, (int64_t)n * j.by_c.by + c + v, od, oh, ow));
     if ((uint32_t)at >= j.cells || (!outside && in_window(j, (uint32_t)at, od, oh, ow))) continue;
     const int64_t group = (int64_t)n * j.cut.groups.by + (c + v) / j.cut.of_planes;
     if (j.stray != nullptr) j.stray[item_of(j, group, (uint32_t)at)] = 1;

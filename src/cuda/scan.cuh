@@ -163,7 +163,7 @@ static __device__ bool look_elsewhere(const scatter_job &j, const part &t, const
   if (home + p.base >= t.cells) return false;
   const uint32_t plane = t.plane + over(p.base + t.begin, j.by_cells);
   if ((uint64_t)index >= j.cells) {
-    note_bad(found, position_of(j, plane, p.od, p.oh, p.ow), index);
+    note_bad(found, position_of(j, plane, p.od, p.oh, p.ow));
     return false;
   }
   if (in_window(j, (uint32_t)index, p.od, p.oh, p.ow)) return false;

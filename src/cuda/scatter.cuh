@@ -132,55 +132,54 @@ static cudaError_t with_scatter_types(const pg_kernel_step *step, F fn) {
 
 /* --- Indices outside their plane --- */
 
-/* Found so far, in shared memory. */
+/* Found so far, in shared memory: how many, and the position of the first. */
 struct found_bad {
-  pg_index_report report;
-  int32_t lock;
+  unsigned long long count, position;
 };
 
 static __device__ __forceinline__ void clear(found_bad *found) {
-  found->report.count = 0;
-  found->report.position = INT64_MAX;
-  found->report.value = 0;
-  found->lock = 0;
+  found->count = 0;
+  found->position = INT64_MAX;
 }
 
-static __device__ void merge(volatile pg_index_report *to, int64_t count, int64_t position,
-                             int64_t value) {
-  to->count = to->count + count;
-  if (position < to->position) {
-    to->position = position;
-    to->value = value;
-  }
-}
-
-/* Lanes that wait for each other's lock stay apart until all had it. */
-static __device__ void note_bad(found_bad *found, int64_t position, int64_t value) {
-  for (bool done = false; !done;)
-    if (atomicCAS(&found->lock, 0, 1) == 0) {
-      __threadfence_block();
-      merge(&found->report, 1, position, value);
-      __threadfence_block();
-      atomicExch(&found->lock, 0);
-      done = true;
-    }
-}
-
-/* One thread hands over what its warp or block has found. */
-static __device__ void hand_over(const scatter_job &j, const found_bad *found) {
-  const volatile pg_index_report *r = &found->report;
-  if (r->count == 0 || j.report == nullptr) return;
-  while (atomicCAS(&j.report->lock, 0, 1) != 0) {
-  }
-  __threadfence_system();
-  merge(&j.report->found, r->count, r->position, r->value);
-  __threadfence_system();
-  atomicExch(&j.report->lock, 0);
+static __device__ __forceinline__ void note_bad(found_bad *found, int64_t position) {
+  atomicAdd(&found->count, 1ull);
+  atomicMin(&found->position, (unsigned long long)position);
 }
 
 static __device__ __forceinline__ int64_t position_of(const scatter_job &j, int64_t plane,
                                                       int64_t od, int64_t oh, int64_t ow) {
   return ((plane * j.pool.d.out + od) * j.pool.h.out + oh) * j.pool.w.out + ow;
+}
+
+static __device__ int64_t index_of(const scatter_job &j, int64_t position) {
+  const pg_pooling &p = j.pool;
+  const pg_strides &s = j.index_at;
+  const int64_t row = position / p.w.out, slice = row / p.h.out, plane = slice / p.d.out;
+  const int64_t at = plane / p.c * s.of[PG_N] + plane % p.c * s.of[PG_C] +
+                     slice % p.d.out * s.of[PG_D] + row % p.h.out * s.of[PG_H] +
+                     position % p.w.out * s.of[PG_W];
+  return j.wide ? ((const int64_t *)j.index)[at] : ((const int32_t *)j.index)[at];
+}
+
+static __device__ __noinline__ void report_bad(const scatter_job &j, const found_bad &found) {
+  const int64_t position = (int64_t)found.position, value = index_of(j, position);
+  while (atomicCAS(&j.report->lock, 0, 1) != 0) {
+  }
+  __threadfence_system();
+  volatile pg_index_report *to = &j.report->found;
+  to->count = to->count + (int64_t)found.count;
+  if (position < to->position) {
+    to->position = position;
+    to->value = value;
+  }
+  __threadfence_system();
+  atomicExch(&j.report->lock, 0);
+}
+
+/* One thread hands over what its warp or block has found. */
+static __device__ __forceinline__ void hand_over(const scatter_job &j, const found_bad *found) {
+  if (found->count != 0 && j.report != nullptr) report_bad(j, *found);
 }
 
 /* --- Indices outside their window --- */

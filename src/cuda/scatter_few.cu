@@ -2,41 +2,57 @@
 /* SCATTER where outputs are few among the cells: in the main a fill.
  *
  * A warp makes items, one after the other, in a tile of sums that is all zeros whenever an item
- * begins: writing an item clears what was added.  Windows matter only where planes are cut.  That
- * lanes name the same cell is found out in the tile itself: each leaves its number there, and who
- * finds another's is not alone.  Outputs of the next item are on their way while this one's cells
- * are written. */
+ * begins: writing an item clears what was added.  Windows matter only where planes are cut.  Lanes
+ * that name the same cell meet in the tile itself: each flips its bit there.  Outputs of the next
+ * item are on their way while this one's cells are written.
+ *
+ * A block's items are of different planes and at the same place there.  Processors are not all as
+ * fast: the blocks that fit on them at once make most of the items, and whoever is done first goes
+ * on with blocks of a few. */
 #include "cuda/scan.cuh"
 
-enum { AHEAD = 4 /* batches on their way */, LANES = 32 };
+enum { AHEAD = 7 /* batches on their way */, LANES = 32 };
+enum { MOST_BLOCKS = 20 /* that a processor holds */, PAIR = 2 };
 
-extern __shared__ float4 pg_few_room[];
+extern __shared__ __align__(256) float4 pg_few_room[];
 
+/* Items at all the places of a plane, or of some planes together, are a row.  The first `rows`
+ * times as many blocks make `rounds` items each, the next `pairs` times PAIR, the others one. */
 struct few_plan {
-  int32_t room; /* floats of the tile; behind it a lane has one for what it does not add */
-  pg_divider by_outputs;
+  int32_t room; /* floats of the tile, one a lane at least */
+  uint32_t rows, rounds, pairs;
+  pg_divider by_cuts, by_outputs;
+};
+
+/* A block's part of the items: `count` of them, `step` rows apart. */
+struct few_turn {
+  uint32_t first, count, step;
 };
 
 /* An item: cells that follow each other, and the outputs it looks at, `runs` times `count` that
- * follow each other, the first being a plane's output-th; runs are slices of outputs apart.  Those
- * from the home_run-th run and its home-th on are at home here. */
+ * follow each other, the first being a plane's output-th; runs are slices of outputs apart.  The
+ * last `home` of the home_run-th run, and of those behind it, are at home here.  Windows of the
+ * last `across` of a run go on behind the item: the items up to the reach-th cell from here look at
+ * these outputs too. */
 template <typename E>
 struct few_item {
   E *out;
   int32_t lead; /* cell 0 is the lead-th of 16 bytes of gradInput */
-  uint32_t plane, begin, cells;
+  uint32_t plane, begin, cells, reach;
   uint32_t output;
-  int32_t count, home;
+  int32_t count, home, across;
   int32_t planes, runs, home_run;
 };
 
-/* Outputs on their way to a lane. */
+/* Outputs on their way to a lane, the first of them being at index_at and grad_at, and where those
+ * before them were added. */
 template <typename E, typename I>
 struct few_outputs {
   const I *index_at;
   const E *grad_at;
   I index[AHEAD];
   E grad[AHEAD];
+  uint32_t added[AHEAD];
 };
 
 /* The first output whose window does not begin before the cell. */
@@ -44,28 +60,70 @@ static __device__ __forceinline__ int32_t first_at_home(const scatter_axis &a, i
   return cell == 0 ? 0 : touching(a, cell - 1, cell).end;
 }
 
+/* An axis is cut behind `end` into parts of `size`: the first output that reaches behind it, and
+ * how far the parts go that this one reaches. */
+struct few_crossing {
+  int32_t first, beyond;
+};
+
+static __device__ __forceinline__ few_crossing crossing(const scatter_axis &a, int32_t end,
+                                                        int32_t size) {
+  if (end >= a.in) return {a.out, 0};
+  const int32_t first = touching(a, end, end + 1).begin;
+  if (first >= a.out) return {a.out, 0};
+  const pg_window_32 w = window(a, first);
+  const int32_t reach = max(min(w.begin + (int32_t)w.length, a.in) - end, 0);
+  return {first, min((reach + size - 1) / size * size, a.in - end)};
+}
+
 template <typename E>
 static __device__ __forceinline__ void look_at_cut(const scatter_job &j, uint32_t number,
                                                    few_item<E> &it) {
   const pg_box_32 b = box_32(j.cut, number);
   const pg_span od = touching(j.d, b.d.begin, b.d.end);
-  const int32_t slice = j.h.out * j.w.out,
-                before = max(first_at_home(j.d, b.d.begin) - od.begin, 0);
+  const int32_t slice = j.h.out * j.w.out, first = max(first_at_home(j.d, b.d.begin), od.begin);
   it.plane = (uint32_t)b.first;
   it.begin = ((uint32_t)b.d.begin * j.h.in + b.h.begin) * j.w.in;
   it.cells = (uint32_t)(length(b.d) * length(b.h) * j.w.in);
   it.output = (uint32_t)(od.begin * slice);
   if (length(b.h) == j.h.in) {
+    const few_crossing c = crossing(j.d, b.d.end, j.cut.of_d);
     it.count = length(od) * slice;
-    it.home = before * slice;
+    it.home = (od.end - first) * slice;
+    it.across = (od.end - c.first) * slice;
+    it.reach = it.cells + (uint32_t)(c.beyond * j.h.in * j.w.in);
     return;
   }
   const pg_span oh = touching(j.h, b.h.begin, b.h.end);
+  const few_crossing c = crossing(j.h, b.h.end, j.cut.of_h);
   it.output += (uint32_t)(oh.begin * j.w.out);
   it.count = length(oh) * j.w.out;
-  it.home = (first_at_home(j.h, b.h.begin) - oh.begin) * j.w.out;
+  it.home = (oh.end - max(first_at_home(j.h, b.h.begin), oh.begin)) * j.w.out;
+  it.across = (oh.end - c.first) * j.w.out;
+  it.reach = it.cells + (uint32_t)(c.beyond * j.w.in);
   it.runs = length(od);
-  it.home_run = before;
+  it.home_run = first - od.begin;
+}
+
+static __device__ __forceinline__ few_turn turn_of(const few_plan &f, uint32_t block) {
+  uint32_t row = over(block, f.by_cuts);
+  const uint32_t cut = block - row * f.by_cuts.by;
+  few_turn t = {0, f.rounds, f.rows};
+  if (row >= f.rows) {
+    row -= f.rows;
+    const bool alone = row >= f.pairs;
+    row = f.rows * f.rounds + (alone ? f.pairs * (PAIR - 1) + row : row * PAIR);
+    t.count = alone ? 1 : PAIR;
+    t.step = 1;
+  }
+  t.first = row * f.by_cuts.by + cut;
+  return t;
+}
+
+template <typename E>
+static __device__ __forceinline__ void place(few_item<E> &it, E *out) {
+  it.out = out;
+  it.lead = (int32_t)((uintptr_t)out % 16 / sizeof(E));
 }
 
 template <bool WHOLE, typename E>
@@ -76,94 +134,169 @@ static __device__ __forceinline__ few_item<E> few_item_at(const scatter_job &j, 
     it.plane = number * (uint32_t)j.cut.of_planes;
     it.planes = (int32_t)min((int64_t)j.cut.of_planes, j.cut.planes - it.plane);
     it.cells = it.planes * j.cells;
-    it.count = it.planes * (int32_t)j.outputs;
+    it.count = it.home = it.planes * (int32_t)j.outputs;
   } else {
     look_at_cut(j, number, it);
   }
-  it.out = (E *)j.in + (int64_t)it.plane * j.cells + it.begin;
-  it.lead = (int32_t)((uintptr_t)it.out % 16 / sizeof(E));
+  place(it, (E *)j.in + (int64_t)it.plane * j.cells + it.begin);
   return it;
 }
 
 /* --- Adding --- */
 
-/* Where a cell's sum is: of 8 sums that make 16 bytes every other four groups have their halves
- * swapped, lest lanes that read a half each meet at the same banks. */
+/* Where in the tile a cell's sum is, of 8 that make 16 bytes: every other four groups have their
+ * halves swapped, lest lanes that read a half each meet at the same banks. */
 template <typename E>
-static __device__ __forceinline__ uint32_t swapped(uint32_t at) {
-  return sizeof(E) == 4 ? at : at ^ (at >> 3 & 4);
+static __device__ __forceinline__ uint32_t swapped(uint32_t address) {
+  return sizeof(E) == 4 ? address : address ^ (address >> 3 & 16);
 }
 
 static __device__ __forceinline__ uint32_t shared_bits(uint32_t address) {
   return __float_as_uint(shared_load(address));
 }
 
-/* One of the lanes that do this at once comes last; an exchange says that this is meant. */
-static __device__ __forceinline__ void claim(uint32_t address, int bits) {
+static __device__ __forceinline__ void flip(uint32_t address, uint32_t bits) {
 #ifdef __CUDA_ARCH__
-  asm volatile("atom.shared.exch.b32 _, [%0], %1;" ::"r"(address), "r"(bits) : "memory");
+  asm volatile("red.shared.xor.b32 [%0], %1;" ::"r"(address), "r"(bits) : "memory");
 #else
-  shared_store(address, __uint_as_float((uint32_t)bits));
+  shared_store(address, __uint_as_float(shared_bits(address) ^ bits));
 #endif
 }
 
-/* Some cells have more than two lanes: one of each knows. */
-static __device__ int rank_of_many(uint32_t address, bool knows, int rank) {
-  const int lane = lane_number();
-  if (knows) claim(address, 2 * LANES);
-  __syncwarp();
-  const bool many = shared_bits(address) == 2 * LANES;
-  if (many) rank = 0;
-  for (uint32_t left = __ballot_sync(EVERY_LANE, many); left != 0; left &= left - 1) {
-    const int other = __ffs((int)left) - 1;
-    rank += (__shfl_sync(EVERY_LANE, address, other) == address) & (other < lane);
-  }
-  return rank;
+/* Lanes may do this to the same sum at once; an exchange says that this is meant. */
+static __device__ __forceinline__ void clear_sum(uint32_t address) {
+#ifdef __CUDA_ARCH__
+  asm volatile("atom.shared.exch.b32 _, [%0], 0;" ::"r"(address) : "memory");
+#else
+  shared_store(address, 0);
+#endif
 }
 
-/* Some lanes are not alone with their cells: where two were, `left` is the number of the one that
- * came last.  The lanes of a cell add in their order; `before` is what it was. */
-static __device__ __noinline__ void add_together(uint32_t address, float before, float grad,
-                                                 int left) {
-  const int lane = lane_number();
-  const bool lost = left != lane;
-  if (lost) claim(address, LANES + lane);
-  __syncwarp();
-  const int seen = (int)shared_bits(address);
-  const bool third = lost && seen != LANES + lane;
-  int rank = lost ? left < lane : seen - LANES < lane && seen >= LANES;
-  if (__any_sync(EVERY_LANE, third)) rank = rank_of_many(address, third, rank);
-  if (rank == 0) shared_store(address, before + grad);
-  for (int r = 1; __any_sync(EVERY_LANE, rank >= r); r++) {
-    __syncwarp();
-    if (rank == r) shared_store(address, shared_load(address) + grad);
-  }
-  __syncwarp();
-}
-
-static __device__ __forceinline__ void add_batch(uint32_t address, float grad) {
+/* `bit` is the lane's own; 0: it has nothing to add, and its address is any.  The lanes of a cell
+ * find each other by their bits, which they flip in its sum.  They add in their order, each to the
+ * sum of the one before it, over and over until the last has the right one, which it stores. */
+static __device__ __forceinline__ void add_batch(uint32_t address, uint32_t bit, float grad) {
   const int lane = lane_number();
   const float before = shared_load(address);
   __syncwarp();
-  claim(address, lane);
+  flip(address, bit);
   __syncwarp();
-  const int left = (int)shared_bits(address);
-  if (__any_sync(EVERY_LANE, left != lane)) {
-    add_together(address, before, grad, left);
-  } else {
-    shared_store(address, before + grad);
-    __syncwarp();
+  const uint32_t lanes = __float_as_uint(before) ^ shared_bits(address);
+  const uint32_t earlier = lanes & ((1u << lane) - 1);
+  float sum = before + grad;
+  if (__any_sync(EVERY_LANE, earlier != 0)) {
+    const int previous = 31 - __clz((int)earlier), rank = __popc(earlier);
+    int round = 1;
+    do {
+      const float other = __shfl_sync(EVERY_LANE, sum, previous);
+      if (earlier != 0) sum = other + grad;
+    } while (__any_sync(EVERY_LANE, rank > round++));
   }
+  __syncwarp();
+  if (lanes >> lane == 1) shared_store(address, sum);
+  __syncwarp();
 }
 
 /* --- Outputs --- */
 
-/* The output is at home here and names no cell of the item. */
+/* A value that the compiler is not to make anew, from uniform registers, wherever it is used. */
+template <typename T>
+static __device__ __forceinline__ T kept(T value) {
+#ifdef __CUDA_ARCH__
+  if constexpr (sizeof(T) == 8)
+    asm volatile("" : "+l"(value));
+  else
+    asm volatile("" : "+r"(value));
+#endif
+  return value;
+}
+
+static __device__ __forceinline__ float read(const float *from) { return __ldg(from); }
+template <typename E>
+static __device__ __forceinline__ E read(const E *from) {
+  return {__ldg(&from->bits)};
+}
+
+/* The first AHEAD batches of a run of `count`, `further` outputs behind the one before. */
+template <typename E, typename I>
+static __device__ __forceinline__ void fetch(int32_t count, int64_t further, few_outputs<E, I> &o) {
+  const int32_t left = count - lane_number();
+  o.index_at = kept(o.index_at + further);
+  o.grad_at = kept(o.grad_at + further);
+#pragma unroll
+  for (int i = 0; i < AHEAD; i++)
+    if (left > i * LANES) {
+      o.index[i] = __ldg(o.index_at + i * LANES);
+      o.grad[i] = read(o.grad_at + i * LANES);
+    }
+}
+
+/* An output, the left-th from a run's end on; none if not above 0.  `odd`: it is at home here,
+ * names no cell of the item, and no other item is known to look at it. */
+template <bool WHOLE, typename E, typename I>
+static __device__ __forceinline__ bool is_inside(const scatter_job &j, const few_item<E> &it,
+                                                 int32_t home, I index, int32_t left, bool &odd) {
+  const uint32_t cell = (uint32_t)index - it.begin;
+  const bool known = (left > 0) & (sizeof(I) == 4 || (uint64_t)index >> 32 == 0);
+  const bool inside = known & (cell < (WHOLE ? j.cells : it.cells));
+  if (WHOLE) {
+    odd = (left > 0) & !inside;
+  } else {
+    const uint32_t looked_at = left <= it.across ? it.reach : it.cells;
+    odd = (left > 0) & (left <= home) & !(known & (cell < looked_at));
+  }
+  return inside;
+}
+
+/* The i-th batch on its way, `left` outputs before the end of its run; MORE: the one AHEAD of it is
+ * sent for.  True if it has an odd output for this lane. */
+template <bool WHOLE, bool MORE, typename E, typename I>
+static __device__ __forceinline__ bool take_batch(const scatter_job &j, const few_plan &f,
+                                                  const few_item<E> &it, int32_t home,
+                                                  uint32_t tile, few_outputs<E, I> &o, int i,
+                                                  int32_t left) {
+  const int32_t lane = lane_number(), ahead = it.count - left + AHEAD * LANES;
+  bool odd;
+  const bool inside = is_inside<WHOLE>(j, it, home, o.index[i], left - lane, odd);
+  uint32_t address = tile + 4 * (it.lead - it.begin) + 4 * (uint32_t)o.index[i];
+  if (WHOLE && it.planes > 1)
+    address += over((uint32_t)(it.count - left + lane), f.by_outputs) * 4 * j.cells;
+  const float grad = widened(o.grad[i]);
+  if (MORE && ahead < it.count - lane) {
+    o.index[i] = __ldg(o.index_at + ahead);
+    o.grad[i] = read(o.grad_at + ahead);
+  }
+  o.added[i] = inside ? swapped<E>(address) : tile + 4 * lane;
+  add_batch(o.added[i], inside ? 1u << lane : 0, grad);
+  return odd;
+}
+
+/* A run; true if it has an odd output for this lane. */
+template <bool WHOLE, typename E, typename I>
+static __device__ __forceinline__ bool take(const scatter_job &j, const few_plan &f,
+                                            const few_item<E> &it, int32_t home, uint32_t tile,
+                                            few_outputs<E, I> &o) {
+  int32_t left = it.count;
+  bool odd = false;
+  for (; left > AHEAD * LANES; left -= AHEAD * LANES) {
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++)
+      odd |= take_batch<WHOLE, true>(j, f, it, home, tile, o, i, left - i * LANES);
+  }
+#pragma unroll
+  for (int i = 0; i < AHEAD; i++) {
+    if (left <= i * LANES) break;
+    odd |= take_batch<WHOLE, false>(j, f, it, home, tile, o, i, left - i * LANES);
+  }
+  return odd;
+}
+
+/* The output is odd. */
 template <bool WHOLE>
-static __device__ __noinline__ void tell_few(const scatter_job &j, uint32_t plane, uint32_t output,
-                                             int64_t index, found_bad *found) {
+static __device__ __forceinline__ void tell(const scatter_job &j, uint32_t plane, uint32_t output,
+                                            int64_t index, found_bad *found) {
   if (WHOLE || (uint64_t)index >= j.cells) {
-    note_bad(found, (int64_t)plane * j.outputs + output, index);
+    note_bad(found, (int64_t)plane * j.outputs + output);
     return;
   }
   const uint32_t row = over(output, j.by_out_w), slice = over(row, j.by_out_h);
@@ -172,53 +305,20 @@ static __device__ __noinline__ void tell_few(const scatter_job &j, uint32_t plan
     j.stray[item_of(j, plane, (uint32_t)index)] = 1;
 }
 
-/* The first AHEAD batches of a run. */
-template <typename E, typename I>
-static __device__ __forceinline__ void fetch(const scatter_job &j, const few_item<E> &it,
-                                             few_outputs<E, I> &o) {
-  const int64_t at = (int64_t)it.plane * j.outputs + it.output + lane_number();
-  o.index_at = (const I *)j.index + at;
-  o.grad_at = (const E *)j.grad + at;
-#pragma unroll
-  for (int i = 0; i < AHEAD; i++)
-    if (i * LANES < it.count - lane_number()) {
-      o.index[i] = __ldg(o.index_at + i * LANES);
-      o.grad[i] = o.grad_at[i * LANES];
-    }
-}
-
-/* A run.  Batches come in turns: when one is taken, the one AHEAD of it is sent for. */
+/* A run that has odd outputs. */
 template <bool WHOLE, typename E, typename I>
-static __device__ __forceinline__ void take(const scatter_job &j, const few_plan &f,
-                                            const few_item<E> &it, int32_t home, uint32_t tile,
-                                            few_outputs<E, I> &o, found_bad *found) {
-  const int32_t lane = lane_number();
-  const uint32_t none = (uint32_t)(f.room + lane), lead = it.lead - it.begin;
-  for (int32_t done = 0; done < it.count; done += AHEAD * LANES) {
-    const int32_t left = it.count - done - lane;
-#pragma unroll
-    for (int i = 0; i < AHEAD; i++) {
-      if (i > 0 && done + i * LANES >= it.count) break;
-      const I index = o.index[i];
-      const float grad = widened(o.grad[i]);
-      if ((AHEAD + i) * LANES < left) {
-        o.index[i] = __ldg(o.index_at + (AHEAD + i) * LANES);
-        o.grad[i] = o.grad_at[(AHEAD + i) * LANES];
-      }
-      uint32_t cell = (uint32_t)index - it.begin, at = (uint32_t)index + lead;
-      bool inside = (sizeof(I) == 4 || (uint64_t)index >> 32 == 0) & (cell < it.cells);
-      const int32_t k = done + i * LANES + lane;
-      if (WHOLE && it.planes > 1) {
-        inside &= cell < j.cells;
-        const uint32_t base = over((uint32_t)k, f.by_outputs) * j.cells;
-        at += base;
-      }
-      const bool active = i * LANES < left;
-      if (active & !inside & (k >= home)) tell_few<WHOLE>(j, it.plane, it.output + k, index, found);
-      add_batch(tile + 4 * (active & inside ? swapped<E>(at) : none), grad);
-    }
-    o.index_at += AHEAD * LANES;
-    o.grad_at += AHEAD * LANES;
+static __device__ __forceinline__ void tell_all(const scatter_job &j, const few_item<E> &it,
+                                                int32_t home, found_bad *found) {
+  const I *index_at = (const I *)j.index + (int64_t)it.plane * j.outputs;
+#pragma unroll 1
+  for (int32_t batches = home; batches > 0; batches -= LANES) {
+    const int32_t left = batches - lane_number();
+    const uint32_t output = it.output + (uint32_t)(it.count - left);
+    const I index = left > 0 ? __ldg(index_at + output) : 0;
+    bool odd;
+    is_inside<WHOLE>(j, it, home, index, left, odd);
+    if (odd) tell<WHOLE>(j, it.plane, output, index, found);
+    __syncwarp();
   }
 }
 
@@ -227,12 +327,14 @@ template <bool WHOLE, typename E, typename I>
 static __device__ __forceinline__ void take_all(const scatter_job &j, const few_plan &f,
                                                 few_item<E> it, uint32_t tile, few_outputs<E, I> &o,
                                                 found_bad *found) {
+  const int32_t slice = j.h.out * j.w.out;
   for (int32_t run = 0; run < it.runs; run++) {
-    if (run > 0) {
-      it.output += (uint32_t)(j.h.out * j.w.out);
-      fetch(j, it, o);
-    }
-    take<WHOLE>(j, f, it, run < it.home_run ? it.count : it.home, tile, o, found);
+    const int32_t home = run < it.home_run ? 0 : it.home;
+    const bool odd = take<WHOLE>(j, f, it, home, tile, o);
+    if (__any_sync(EVERY_LANE, odd)) tell_all<WHOLE, E, I>(j, it, home, found);
+    if (run + 1 == it.runs) break;
+    it.output += (uint32_t)slice;
+    fetch(it.count, slice, o);
   }
 }
 
@@ -248,8 +350,8 @@ static __device__ __forceinline__ uint32_t read_four(const float *tile, float *s
          __float_as_uint(four.w);
 }
 
-/* U times 16 bytes, a warp's apart: out of the tile, which is cleared, to gradInput. */
-template <int U, typename E>
+/* U times 16 bytes, a warp's apart: out of the tile, which may be cleared, to gradInput. */
+template <int U, bool CLEAR, typename E>
 static __device__ __forceinline__ void write_groups(float *low, float *high, E *out, bool stream) {
   enum { GROUP = 16 / sizeof(E), STEP = LANES * GROUP };
   float sum[U][GROUP];
@@ -261,7 +363,7 @@ static __device__ __forceinline__ void write_groups(float *low, float *high, E *
   }
 #pragma unroll
   for (int u = 0; u < U; u++)
-    if (any[u] != 0) {
+    if (CLEAR && any[u] != 0) {
       *(float4 *)(low + u * STEP) = make_float4(0, 0, 0, 0);
       if (GROUP == 8) *(float4 *)(high + u * STEP) = make_float4(0, 0, 0, 0);
     }
@@ -270,62 +372,98 @@ static __device__ __forceinline__ void write_groups(float *low, float *high, E *
 }
 
 template <typename E>
+static __device__ __forceinline__ float *sum_at(float *tile, int32_t at) {
+  return (float *)((char *)tile + swapped<E>(4 * (uint32_t)at));
+}
+
+/* The groups from this lane's on, up to the full-th. */
+template <bool CLEAR, bool STREAM, typename E>
+static __device__ __forceinline__ void write_full(float *tile, E *out, int32_t g, int32_t full) {
+  enum { GROUP = 16 / sizeof(E), STEP = LANES * GROUP, U = 16 / GROUP };
+  float *low = sum_at<E>(tile, g * GROUP), *high = sum_at<E>(tile, g * GROUP + GROUP - 4);
+  E *to = out + g * GROUP;
+  int32_t left = full - g;
+#pragma unroll 1
+  for (; left > (U - 1) * LANES; left -= U * LANES) {
+    write_groups<U, CLEAR>(low, high, to, STREAM);
+    low += U * STEP;
+    high += U * STEP;
+    to += U * STEP;
+  }
+#pragma unroll 1
+  for (; left > 0; left -= LANES) {
+    write_groups<1, CLEAR>(low, high, to, STREAM);
+    low += STEP;
+    high += STEP;
+    to += STEP;
+  }
+}
+
+template <typename E>
 static __device__ __forceinline__ void write_one(float *tile, E *out, int32_t at) {
-  float *sum = tile + swapped<E>((uint32_t)at);
+  float *sum = sum_at<E>(tile, at);
   put(out + at, *sum);
   *sum = 0;
 }
 
-template <typename E>
+template <bool CLEAR, typename E>
 static __device__ __forceinline__ void write_few(const scatter_job &j, const few_item<E> &it,
                                                  float *tile) {
-  enum { GROUP = 16 / sizeof(E), STEP = LANES * GROUP, U = 16 / GROUP };
+  enum { GROUP = 16 / sizeof(E) };
   const int32_t lane = lane_number(), end = it.lead + (int32_t)it.cells;
   const int32_t first = it.lead != 0, full = end / GROUP;
   E *out = it.out - it.lead;
-  int32_t g = first + lane;
-  float *low = tile + swapped<E>((uint32_t)(g * GROUP));
-  float *high = tile + swapped<E>((uint32_t)(g * GROUP + GROUP - 4));
-  E *to = out + g * GROUP;
-#pragma unroll 1
-  for (; g + (U - 1) * LANES < full; g += U * LANES, low += U * STEP, high += U * STEP) {
-    write_groups<U>(low, high, to, j.stream);
-    to += U * STEP;
-  }
-#pragma unroll 1
-  for (; g < full; g += LANES, low += STEP, high += STEP, to += STEP)
-    write_groups<1>(low, high, to, j.stream);
+  if (j.stream)
+    write_full<CLEAR, true>(tile, out, first + lane, full);
+  else
+    write_full<CLEAR, false>(tile, out, first + lane, full);
   const int32_t tail = max(first, full) * GROUP + lane;
   if (first != 0 && lane >= it.lead && lane < min((int32_t)GROUP, end)) write_one(tile, out, lane);
   if (tail < end) write_one(tile, out, tail);
 }
 
+/* The item's cells, to gradInput; the tile is all zeros afterwards.  Where each lane still knows
+ * all the sums it has added to, it clears those. */
+template <typename E, typename I>
+static __device__ __forceinline__ void write_and_clear(const scatter_job &j, const few_item<E> &it,
+                                                       float *tile, const few_outputs<E, I> &o) {
+  if (it.runs > 1 || it.count > AHEAD * LANES) {
+    write_few<true>(j, it, tile);
+  } else {
+    write_few<false>(j, it, tile);
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++)
+      if (it.count > i * LANES) clear_sum(o.added[i]);
+  }
+  __syncwarp();
+}
+
 template <bool WHOLE, typename E, typename I>
-static __global__ void __launch_bounds__(LANES)
+static __global__ void __launch_bounds__(LANES, MOST_BLOCKS)
     scatter_few(const __grid_constant__ scatter_job j, const __grid_constant__ few_plan f) {
-  __shared__ found_bad found;
   float *tile = (float *)pg_few_room;
+  found_bad *found = (found_bad *)(tile + f.room);
   const uint32_t sums = shared_address(tile);
-  if (lane_number() == 0) clear(&found);
-  for (int32_t i = 4 * lane_number(); i < f.room + LANES; i += 4 * LANES)
+  const int32_t slice = j.h.out * j.w.out;
+  const few_turn turn = turn_of(f, blockIdx.x);
+  const uint32_t step = turn.step * (uint32_t)j.cut.of_planes;
+  few_item<E> it = few_item_at<WHOLE, E>(j, turn.first);
+  const int64_t at = (int64_t)it.plane * j.outputs + it.output + lane_number();
+  few_outputs<E, I> o = {(const I *)j.index + at, (const E *)j.grad + at, {}, {}, {}};
+  fetch(it.count, 0, o);
+  if (lane_number() == 0) clear(found);
+  for (int32_t i = 4 * lane_number(); i < f.room; i += 4 * LANES)
     *(float4 *)(tile + i) = make_float4(0, 0, 0, 0);
   __syncwarp();
-  few_item<E> it = few_item_at<WHOLE, E>(j, blockIdx.x);
-  few_outputs<E, I> o;
-  fetch(j, it, o);
-  for (int64_t next = blockIdx.x; next < j.items;) {
-    next += gridDim.x;
-    take_all<WHOLE>(j, f, it, sums, o, &found);
-    const few_item<E> now = it;
-    if (next < j.items) {
-      /* shuffled, lest it is kept in uniform registers, which take more moves than they save */
-      it = few_item_at<WHOLE, E>(j, __shfl_sync(EVERY_LANE, (uint32_t)next, 0));
-      fetch(j, it, o);
-    }
-    write_few(j, now, tile);
-    __syncwarp();
+  for (uint32_t left = turn.count; left > 0; left--) {
+    take_all<WHOLE>(j, f, it, sums, o, found);
+    if (left > 1) fetch(it.count, (int64_t)step * j.outputs - (it.runs - 1) * slice, o);
+    write_and_clear(j, it, tile, o);
+    it.plane += step;
+    place(it, it.out + (int64_t)step * j.cells);
   }
-  if (lane_number() == 0) hand_over(j, &found);
+  if (lane_number() == 0) hand_over(j, found);
 }
 
 /* --- On the host --- */
@@ -337,20 +475,41 @@ static bool has_few(const scatter_job &j) {
   return (int64_t)j.outputs * (overlap ? 8 : 4) <= j.cells;
 }
 
+/* How many blocks a processor holds at once. */
+static int64_t blocks_at_once(const pg_cuda_call *call, int64_t bytes) {
+  enum { SYSTEM = 1024 /* bytes that each block takes besides */, UNIT = 128 };
+  const int64_t taken = (bytes + SYSTEM + UNIT - 1) / UNIT * UNIT;
+  return least((call->limits.shared_bytes + SYSTEM) / taken, MOST_BLOCKS);
+}
+
+/* Shares the items out; returns the number of blocks.  The last row, whose planes may be fewer, is
+ * not one of several that a block makes. */
+static int64_t share_items(const scatter_job &j, int64_t at_once, few_plan &f) {
+  enum { OF_EIGHT = 6 /* the first blocks' part of the items */, MANY = 8 /* to a block */ };
+  const int64_t all = j.tiling.plane_items, cuts = j.tiling.d_items * j.tiling.h_items;
+  const int64_t rows = least(at_once / cuts, all), most = all / 8 * OF_EIGHT;
+  f.rounds = rows == 0 ? 0 : (uint32_t)(most / rows);
+  f.rows = f.rounds == 0 ? 0 : (uint32_t)rows;
+  const int64_t left = all - (int64_t)f.rows * f.rounds;
+  f.pairs = j.items < MANY * at_once ? 0 : (uint32_t)((left - 1) / PAIR);
+  f.by_cuts = divider_of(cuts);
+  return (f.rows + left - f.pairs * (PAIR - 1)) * cuts;
+}
+
 template <typename E, typename I>
 static bool try_few(const pg_cuda_call *call, cudaError_t *status) {
-  enum { MOST_BLOCKS = 32, OF_BLOCK = 1024 + (int)sizeof(found_bad) /* shared memory it takes */ };
+  enum { GROUP = 16 / sizeof(E) };
   const scatter_job j = scatter_job_of(call, sizeof(E));
   if (!j.narrow || j.again || !j.flat_in || !j.flat_out || !has_few(j)) return false;
   if (j.tiling.w != j.pool.w.in || j.items < 2 * (int64_t)call->limits.processors) return false;
   const pg_tiling &t = j.tiling;
   few_plan f = {};
-  f.room = (int32_t)(t.planes * t.d * t.h * t.w + 16 + 3) / 4 * 4;
+  f.room = (int32_t)(t.planes * t.d * t.h * t.w + 2 * (GROUP - 1)) / GROUP * GROUP;
+  if (f.room < LANES) f.room = LANES;
   f.by_outputs = divider_of(j.outputs);
-  const int64_t bytes = (f.room + LANES) * (int64_t)sizeof(float);
-  const int64_t fit = (call->limits.shared_bytes + OF_BLOCK) / (bytes + OF_BLOCK);
-  const int64_t most = least(fit < 1 ? 1 : fit, MOST_BLOCKS) * call->limits.processors;
-  const int64_t rounds = (j.items - 1) / most + 1, blocks = (j.items - 1) / rounds + 1;
+  const int64_t bytes = f.room * (int64_t)sizeof(float) + (int64_t)sizeof(found_bad);
+  const int64_t at_once = blocks_at_once(call, bytes) * call->limits.processors;
+  const int64_t blocks = share_items(j, at_once, f);
   *status = launch(call, j.stray == nullptr ? scatter_few<true, E, I> : scatter_few<false, E, I>,
                    blocks, LANES, bytes, j, f);
   return true;

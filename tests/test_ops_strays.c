@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One index that points out of its window, in each row of the outputs in turn: planes are cut into
+ * tiles, and whoever meets the output has to know whose it is. */
+#include <inttypes.h>
+
+#include "ops_fixture.h"
+
+/* Planes of more than one tile. */
+static const struct {
+  const char *line;
+  int64_t rows, columns;
+} forms[] = {
+    {"max_pool2d f32 i64 in=1x1x130x64 kernel=2 stride=2", 65, 32},
+    {"max_pool2d bf16 i32 in=1x1x130x64 kernel=2 stride=2", 65, 32},
+    {"max_pool2d f32 i32 in=1x1x95x67 kernel=2 stride=2", 47, 33},
+    {"max_pool2d f32 i64 in=1x1x130x64 kernel=3 stride=2 pad=1", 65, 32},
+    {"max_pool2d f16 i32 in=1x1x131x61 kernel=3 stride=2 pad=1", 66, 31},
+    {"max_pool2d f32 i32 in=1x1x131x61 kernel=3 stride=2", 65, 30},
+    {"max_pool2d f32 i64 in=1x1x97x61 kernel=3 stride=1 pad=1", 97, 61},
+    {"max_pool2d bf16 i32 in=1x1x97x61 kernel=3 stride=1", 95, 59},
+    {"max_pool2d f32 i64 in=1x1x99x61 kernel=5 stride=2 pad=2", 50, 31},
+    {"max_pool2d f32 i64 in=1x8x35x37 kernel=3 stride=2 pad=1 nhwc", 18, 19},
+    {"max_pool2d f16 i32 in=1x8x36x37 kernel=2 stride=2 nhwc", 18, 18},
+    {"adaptive_max_pool2d f32 i64 in=1x1x97x61 out=90x50", 90, 50},
+    {"adaptive_max_pool2d bf16 i32 in=1x1x97x61 out=31x60", 31, 60},
+    {"adaptive_max_pool2d f32 i32 in=1x1x131x130 out=9x7", 9, 7},
+    {"adaptive_max_pool3d f32 i64 in=1x1x15x31x29 out=6x11x9", 66, 9},
+};
+
+/* Somewhere in the row, each time elsewhere. */
+static int64_t output_of(int64_t row, int64_t columns) { return row * columns + row * 7 % columns; }
+
+static void a_lone_stray_is_not_lost(void **state) {
+  (void)state;
+  int wrong = 0;
+  for (size_t form = 0; form < sizeof forms / sizeof forms[0]; form++)
+    for (int64_t row = 0; row < forms[form].rows; row++) {
+      char line[PROBLEM_TEXT], why[PROBLEM_TEXT];
+      snprintf(line, sizeof line, "%s index=lone seed=%" PRId64, forms[form].line,
+               output_of(row, forms[form].columns));
+      const struct problem p = read_problem(line);
+      if (trial_run(&p, &devices, why)) continue;
+      say_wrong(line, why);
+      wrong++;
+    }
+  assert_int_equal(wrong, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_lone_stray_is_not_lost)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
