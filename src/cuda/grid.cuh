@@ -32,6 +32,8 @@ cudaError_t pg_cuda_spread_any(const pg_cuda_call *call);  /* what neither takes
 bool pg_cuda_try_spread_apart(const pg_cuda_call *call, cudaError_t *status);
 /* Likewise, unless they are 3 by 3 cells and slide by 1 or 2. */
 bool pg_cuda_try_spread_march(const pg_cuda_call *call, cudaError_t *status);
+/* Likewise, unless a cell lies in one or two windows along each axis, and planes are many. */
+bool pg_cuda_try_spread_pairs(const pg_cuda_call *call, cudaError_t *status);
 /* Likewise, unless rows of gradInput follow each other. */
 bool pg_cuda_try_spread_rows(const pg_cuda_call *call, cudaError_t *status);
 cudaError_t pg_cuda_repeat(const pg_cuda_call *call);

@@ -232,6 +232,7 @@ cudaError_t pg_cuda_spread(const pg_cuda_call *call) {
   cudaError_t status;
   if (pg_cuda_try_spread_apart(call, &status)) return status;
   if (pg_cuda_try_spread_march(call, &status)) return status;
+  if (pg_cuda_try_spread_pairs(call, &status)) return status;
   if (pg_cuda_try_spread_rows(call, &status)) return status;
   switch (call->step->dtype) {
     case ACL_DOUBLE:
