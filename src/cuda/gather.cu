@@ -6,18 +6,22 @@
  * at the outputs whose windows hold its cells: each adds to the cell that its index names.  Nothing
  * is shared but the look at the indices: one that points out of its window is unusual, and each
  * block whose cells its window has makes its item again, see item.cuh. */
-#include "cuda/item.cuh"
+#include "cuda/gather.cuh"
 
-/* Where windows slide by 1 a warp's outer lanes only serve those beside them. */
-enum { GATHER_THREADS = 128, ROWS_OF_THREAD = 7, LANES_BY_ONE = 30 };
+enum { GATHER_THREADS = 128, ROWS_OF_THREAD = 7 };
+
+/* Lanes of a warp that have cells: the outer ones may only serve those beside them. */
+static constexpr __host__ __device__ int lanes_of(int kernel, int stride, int words) {
+  return stride == 1 ? 30 : kernel == 3 && words > 1 ? 31 : 32;
+}
 
 /* Rows whose outputs a thread has on their way together: as many as registers hold. */
-enum { ROWS_AT_ONCE = 4, ROWS_OF_WORDS = 2 };
+enum { ROWS_AT_ONCE = 4 };
 
 /* Blocks of a processor: as many as do with their registers. */
 static constexpr int blocks_of(int kernel, int stride, int words) {
   if (stride == 1 || words == 4 || (kernel == 3 && words == 1)) return 7;
-  return kernel == 3 ? 8 : 9;
+  return kernel == 3 || words > 1 ? 8 : 9;
 }
 
 /* Columns of threads begin at `first`; a column's rows are cut into `chunks` of `rows`. */
@@ -28,28 +32,6 @@ struct gather_plan {
   bool pairs;    /* two cells can be written at once */
   int32_t words; /* not 0: outputs a thread takes side by side, see go_by_words */
   pg_divider by_columns, by_chunks;
-};
-
-/* An output: the cell it names, or ~0. */
-struct output {
-  uint32_t cell;
-  float grad;
-};
-
-/* V neighbours, at an address that is a multiple of their size or of 16. */
-template <typename T, int V>
-struct neighbours {
-  T of[V];
-  __device__ __forceinline__ void load(const T *from) {
-    if constexpr (sizeof of == 4) {
-      const uint32_t word = __ldg((const uint32_t *)from);
-      memcpy(of, &word, 4);
-    } else {
-      vector_of<T, V> vector;
-      vector.load(from);
-      memcpy(of, vector.of, sizeof of);
-    }
-  }
 };
 
 /* A column of outputs, read row by row.  Behind the last row it stays there, and names nothing. */
@@ -91,48 +73,6 @@ struct row_of {
     return moves ? step : 0;
   }
 };
-
-static __device__ __forceinline__ void take(float &sum, const output &o, uint32_t cell) {
-  if (o.cell == cell) sum += o.grad;
-}
-
-/* Where along W a window's cells are: `span` of them from `first` on, counted from its begin. */
-struct columns_inside {
-  uint32_t first, span;
-};
-
-template <int K>
-static __device__ __forceinline__ columns_inside inside_of(const scatter_job &j, int32_t w) {
-  const int32_t first = max(-w, 0);
-  return {(uint32_t)first, (uint32_t)max(min(K, j.w.in - w) - first, 0)};
-}
-
-/* Does the output name a cell of its window, which begins at `begin`?  Rows above or below the
- * plane have no cells to be named. */
-template <int K>
-static __device__ __forceinline__ bool is_usual(const scatter_job &j, uint32_t cell, uint32_t begin,
-                                                columns_inside c) {
-  uint32_t rest = cell - begin - c.first;
-  bool inside = rest < c.span;
-#pragma unroll
-  for (int i = 1; i < K; i++) {
-    rest -= j.w.in;
-    inside |= rest < c.span;
-  }
-  return inside & (cell < j.cells);
-}
-
-template <bool STREAM, typename E>
-static __device__ __forceinline__ void put_one(E *to, float sum) {
-  E e;
-  put(&e, sum);
-  if constexpr (!STREAM)
-    *to = e;
-  else if constexpr (sizeof(E) == 4)
-    __stcs((float *)to, sum);
-  else
-    __stcs((unsigned short *)to, e.bits);
-}
 
 template <bool STREAM>
 static __device__ __forceinline__ void put_two(float *to, float a, float b) {
@@ -219,168 +159,6 @@ static __device__ __forceinline__ bool go_by_two(const scatter_job &j, const gat
   return !usual | (high != 0);
 }
 
-/* The same for V outputs side by side, where rows are made of such and words of 16 or 8 bytes. */
-template <bool STREAM, int K, int V, int AT_ONCE, typename E, typename I>
-static __device__ __forceinline__ bool go_by_words(const scatter_job &j, int64_t plane,
-                                                   pg_span cells, int32_t ow, int32_t begin,
-                                                   int32_t end) {
-  enum { LAST = K - 2 };
-  const int32_t w = 2 * ow, top = 2 * begin, wide = j.w.in;
-  column_of<E, I> own = column_at<E, I>(j, plane * j.outputs, begin, ow);
-  column_of<E, I> next = column_at<E, I>(j, plane * j.outputs, begin, ow + V);
-  E *out = (E *)j.in + plane * j.cells + top * wide + w;
-  row_of row = {begin, j.h.out};
-  uint32_t at = (uint32_t)(top * wide + w), h = (uint32_t)(top - cells.begin), high = 0;
-  const uint32_t tall = (uint32_t)length(cells);
-  columns_inside c[V];
-#pragma unroll
-  for (int v = 0; v < V; v++) c[v] = inside_of<K>(j, 2 * (ow + v) - (K == 3));
-  bool usual = true;
-  output o[AT_ONCE + 1][V + 1];
-  const auto check = [&](const output *outputs, int32_t row, uint32_t own_cell) {
-#pragma unroll
-    for (int v = 0; v < V; v++)
-      usual &= is_usual<K>(j, outputs[v].cell, own_cell + 2 * v - (K == 3 ? wide + 1 : 0), c[v]) |
-               ((uint32_t)row >= (uint32_t)j.h.out);
-  };
-  const auto look = [&](int i) {
-    const uint32_t none = row.nothing();
-    neighbours<I, V> index;
-    neighbours<E, V> grad;
-    index.load(own.index);
-    grad.load(own.grad);
-#pragma unroll
-    for (int v = 0; v < V; v++) {
-      if (sizeof(I) == 8) high |= (uint32_t)((uint64_t)index.of[v] >> 32);
-      o[i][v] = {(uint32_t)index.of[v] | none, widened(grad.of[v])};
-    }
-    if (K == 3) o[i][V] = next.look(none, nullptr);
-    const int32_t step = row.next(j.w.out);
-    own.go(step);
-    if (K == 3) next.go(step);
-  };
-  look(0);
-  if (K == 3) check(o[0], begin, at);
-  for (int32_t oh = begin; oh < end; oh += AT_ONCE) {
-#pragma unroll
-    for (int i = 1; i <= AT_ONCE; i++) look(i); /* all on their way before the first is used */
-#pragma unroll
-    for (int i = 0; i < AT_ONCE; i++, at += 2 * wide, h += 2) {
-      if (oh + i >= end) break;
-      check(o[i + LAST], oh + i + LAST, at + LAST * 2 * wide);
-      float sum[2][2 * V] = {};
-#pragma unroll
-      for (int x = 0; x < 2 * V; x++) {
-        const uint32_t cell = at + x, under = cell + wide;
-        take(sum[0][x], o[i][x / 2], cell);
-        if (K == 3 && x % 2 == 1) take(sum[0][x], o[i][x / 2 + 1], cell);
-        take(sum[1][x], o[i][x / 2], under);
-        if (K == 3) {
-          if (x % 2 == 1) take(sum[1][x], o[i][x / 2 + 1], under);
-          take(sum[1][x], o[i + 1][x / 2], under);
-          if (x % 2 == 1) take(sum[1][x], o[i + 1][x / 2 + 1], under);
-        }
-      }
-      if (h < tall) put_vector<2 * V>(out, sum[0], STREAM);
-      if (h + 1 < tall) put_vector<2 * V>(out + wide, sum[1], STREAM);
-      out += 2 * wide;
-    }
-#pragma unroll
-    for (int v = 0; v <= V; v++) o[0][v] = o[AT_ONCE][v];
-  }
-  return !usual | (high != 0);
-}
-
-/* Step 1, windows of 3.  Outputs lie P further on than the first cells of their windows.  A lane
- * reads the middle one of the three columns of outputs that its cells lie in, and asks the lanes
- * beside it for theirs.  Those may belong to the other end of another row: they name no cell here,
- * unless they are unusual. */
-template <bool STREAM, int P, typename E, typename I>
-struct by_one {
-  enum { SET = 3 /* rows on their way together */ };
-  const scatter_job &j;
-  const I *index;
-  const E *grad;
-  E *out;
-  int32_t row, end;         /* of outputs: the next to be sent for, behind the last that matters */
-  int32_t arrived;          /* the next to come */
-  uint32_t at, made, count; /* the cell, its row's number, rows that are the lane's to write */
-  uint32_t window;          /* of the output that comes next: its first cell */
-  columns_inside c;
-  bool usual;
-  output o[SET][3];
-
-  struct set {
-    I index[SET];
-    E grad[SET];
-  };
-
-  __device__ __forceinline__ void send_for(set &s) {
-#pragma unroll
-    for (int i = 0; i < SET; i++, row++, index += j.w.out, grad += j.w.out)
-      if ((uint32_t)row < (uint32_t)end) {
-        s.index[i] = __ldg(index);
-        s.grad[i] = *grad;
-      }
-  }
-
-  __device__ __forceinline__ void look(const set &s, int i) {
-    const bool there = (uint32_t)arrived < (uint32_t)end;
-    const uint32_t cell = there ? (uint32_t)s.index[i] : ~0u;
-    const float grad = widened(s.grad[i]);
-    const bool high = sizeof(I) == 8 && (uint64_t)s.index[i] >> 32 != 0;
-    usual &= !there | (is_usual<3>(j, cell, window, c) & !high);
-    o[i][0] = {__shfl_up_sync(EVERY_LANE, cell, 1), __shfl_up_sync(EVERY_LANE, grad, 1)};
-    o[i][1] = {cell, grad};
-    o[i][2] = {__shfl_down_sync(EVERY_LANE, cell, 1), __shfl_down_sync(EVERY_LANE, grad, 1)};
-    arrived++;
-    window += j.w.in;
-  }
-
-  /* A row of cells ends with each of these rows of outputs. */
-  __device__ __forceinline__ void use(const set &s) {
-#pragma unroll
-    for (int i = 0; i < SET; i++, made++, at += j.w.in, out += j.w.in) {
-      look(s, i);
-      float sum = 0;
-#pragma unroll
-      for (int k = 0; k < 9; k++) take(sum, o[(i + 1 + k / 3) % SET][k % 3], at);
-      if (made < count) put_one<STREAM>(out, sum);
-    }
-  }
-};
-
-/* `rows` rows from `begin` on, all lanes together; true if an output is unusual. */
-template <bool STREAM, int P, typename E, typename I>
-static __device__ __forceinline__ bool go_by_one(const scatter_job &j, int64_t plane, pg_span cells,
-                                                 int32_t w, int32_t begin, int32_t rows, bool there,
-                                                 bool mine) {
-  typedef by_one<STREAM, P, E, I> by;
-  const int32_t ow = w + P - 1, row = begin + P - 2, last = min(begin + rows, cells.end);
-  const int64_t first = plane * j.outputs + row * j.w.out + ow;
-  const int64_t above = plane * j.cells + (begin - 2) * j.w.in + w;
-  by b = {j, (const I *)j.index + first, (const E *)j.grad + first, (E *)j.in + above};
-  b.row = b.arrived = row;
-  b.end = there && (uint32_t)ow < (uint32_t)j.w.out ? min(last + P, j.h.out) : 0;
-  b.at = (uint32_t)((begin - 2) * j.w.in + w);
-  b.made = (uint32_t)-2; /* two rows of outputs come before the first of cells */
-  b.count = there && mine ? (uint32_t)max(last - begin, 0) : 0;
-  b.window = (uint32_t)((row - P) * j.w.in + ow - P);
-  b.c = inside_of<3>(j, ow - P);
-  b.usual = true;
-  typename by::set one = {}, other = {};
-  b.send_for(one);
-#pragma unroll 1
-  for (int32_t left = rows + 2; left > 0; left -= 2 * by::SET) {
-    b.send_for(other); /* not moved from one to the other, which would wait for them */
-    b.use(one);
-    if (left <= by::SET) break;
-    b.send_for(one);
-    b.use(other);
-  }
-  return !b.usual;
-}
-
 /* The rows that an item's threads go through: those of the outputs whose own cells it has, and at
  * the edges those that have none. */
 template <int S>
@@ -416,7 +194,7 @@ static __global__ void __launch_bounds__(GATHER_THREADS, blocks_of(K, S, V))
   const pg_box_32 b = box_32(j.cut, blockIdx.x);
   const pg_span rows = rows_of<S>(j, g, b.h);
   const int32_t tasks = b.planes * g.chunks * g.columns;
-  constexpr int LANES = S == 1 ? LANES_BY_ONE : 32;
+  constexpr int LANES = lanes_of(K, S, V);
   const int32_t lane = lane_number() - (S == 1), step = (int32_t)blockDim.x / 32 * LANES;
   bool unusual = false;
   for (int32_t done = 0; done < tasks; done += step) { /* the same for all: lanes serve others */
@@ -431,14 +209,12 @@ static __global__ void __launch_bounds__(GATHER_THREADS, blocks_of(K, S, V))
     if constexpr (S == 1)
       unusual |= go_by_one<STREAM, P, E, I>(j, b.first + plane, b.h, column, begin, g.rows, there,
                                             (uint32_t)lane < LANES);
-    else if (!there)
-      break;
-    else if constexpr (V == 1)
+    else if constexpr (V > 1)
+      unusual |= go_by_words<STREAM, K, V, E, I>(j, b.first + plane, b.h, V * column, begin, end,
+                                                 g.rows, there, (uint32_t)lane < LANES);
+    else if (there)
       unusual |=
           go_by_two<STREAM, K, ROWS_AT_ONCE, E, I>(j, g, b.first + plane, b.h, column, begin, end);
-    else
-      unusual |= go_by_words<STREAM, K, V, ROWS_OF_WORDS, E, I>(j, b.first + plane, b.h, V * column,
-                                                                begin, end);
   }
   if (__syncthreads_or(unusual)) make_unusual<E, I>(j, s, found);
 }
@@ -483,8 +259,8 @@ static gather_plan gather_plan_of(const scatter_job &j, int64_t element_bytes, i
   /* So many rows that what a thread has to know first is worth it, unless nobody else waits. */
   const int64_t each = j.items < processors ? 1 : ROWS_OF_THREAD;
   const int64_t wanted = (rows + each - 1) / each, across = g.columns * j.tiling.planes;
-  const int64_t lanes = stride == 1 ? LANES_BY_ONE : 32,
-                most = GATHER_THREADS / 32 * lanes / across;
+  const int64_t lanes = lanes_of((int)p.w.kernel, stride, g.words);
+  const int64_t most = GATHER_THREADS / 32 * lanes / across;
   g.chunks = (int32_t)least(most < 1 ? 1 : most, wanted);
   g.rows = (int32_t)((rows + g.chunks - 1) / g.chunks);
   g.threads = (int32_t)least((across * g.chunks + lanes - 1) / lanes * 32, GATHER_THREADS);

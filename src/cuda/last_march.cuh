@@ -113,12 +113,13 @@ static inline bool both_slide(const pg_pooling &p, int64_t kernel, int64_t strid
  * long, since each begins with rows of others, but there should be `wanted` threads.  Returns how
  * many threads a block has, 0 if there are too few to march, or too many. */
 static inline int march_plan_of(const pg_pooling &p, const pg_tiling &t, bool whole, int64_t lead,
-                                int64_t across, int64_t wanted, march_plan *m) {
+                                int64_t across, int64_t most_threads, int64_t wanted,
+                                march_plan *m) {
   enum { FEW_ROWS = 4, MANY_ROWS = 16, WARP = 32 };
   const int64_t columns = (march_steps(p.w, lead) + across - 1) / across;
   const int64_t channels = whole ? t.planes : p.c, vectors = (channels + FOUR - 1) / FOUR;
   const int64_t groups = (p.c + channels - 1) / channels, all_rows = march_steps(p.h, 0);
-  const int64_t tasks = columns * vectors, parts = (tasks - 1) / MARCH_THREADS + 1;
+  const int64_t tasks = columns * vectors, parts = (tasks - 1) / most_threads + 1;
   const int64_t most = (all_rows - 1) / FEW_ROWS + 1, few = (all_rows - 1) / MANY_ROWS + 1;
   int64_t chunks = whole ? 1 : least(wanted / (tasks * groups * p.n) + 1, most);
   if (chunks < few) chunks = few;

@@ -76,6 +76,20 @@ struct scatter_job {
   pg_divider by_cells, by_w, by_h, by_out_w, by_out_h, by_out_d, by_c;
 };
 
+/* Items of whole planes, fewer than processors: more of them, as long as a block has something to
+ * do. */
+static inline void share_planes(scatter_job &j, int64_t processors) {
+  enum { OUTPUTS = 128 };
+  pg_tiling &t = j.tiling;
+  const int64_t planes = j.pool.n * j.pool.c;
+  const int64_t outputs = j.pool.d.out * j.pool.h.out * j.pool.w.out;
+  if (j.stray != nullptr || t.interleaved || j.items >= processors) return;
+  const int64_t some = OUTPUTS / (outputs < 1 ? 1 : outputs), each = (planes - 1) / processors + 1;
+  t.planes = least(t.planes, some > each ? some : each);
+  t.plane_items = (planes + t.planes - 1) / t.planes;
+  j.items = t.plane_items;
+}
+
 static inline scatter_job scatter_job_of(const pg_cuda_call *call, int64_t element_bytes) {
   const pg_scatter_args &a = call->step->args.scatter;
   const pg_pooling &p = a.pool;
@@ -97,13 +111,14 @@ static inline scatter_job scatter_job_of(const pg_cuda_call *call, int64_t eleme
   j.deep = p.d.in > 1 || p.d.out > 1;
   j.wide = a.index_bytes == 8;
   if (!j.narrow) return j;
+  share_planes(j, call->limits.processors);
   j.flat_in = is_flat(j.in_at, p.d.in, p.h.in, p.w.in, p.c, p.n);
   j.flat_out = is_flat(j.grad_at, p.d.out, p.h.out, p.w.out, p.c, p.n) &&
                is_flat(j.index_at, p.d.out, p.h.out, p.w.out, p.c, p.n);
   j.d = scatter_axis_of(p.d);
   j.h = scatter_axis_of(p.h);
   j.w = scatter_axis_of(p.w);
-  j.cut = items_of(a.tiling, p);
+  j.cut = items_of(j.tiling, p);
   j.cells = (uint32_t)(p.d.in * p.h.in * p.w.in);
   j.outputs = (uint32_t)(p.d.out * p.h.out * p.w.out);
   j.by_cells = divider_of(j.cells);

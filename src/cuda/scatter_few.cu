@@ -9,6 +9,7 @@
  * A block's items are of different planes and at the same place there.  Processors are not all as
  * fast: the blocks that fit on them at once make most of the items, and whoever is done first goes
  * on with blocks of a few. */
+#include "cuda/bulk.cuh"
 #include "cuda/scan.cuh"
 
 enum { AHEAD = 7 /* batches on their way */, LANES = 32 };
@@ -21,6 +22,7 @@ extern __shared__ __align__(256) float4 pg_few_room[];
 struct few_plan {
   int32_t room; /* floats of the tile, one a lane at least */
   uint32_t rows, rounds, pairs;
+  uint32_t callers; /* blocks that call for all outputs before the first is used; 0: none */
   pg_divider by_cuts, by_outputs;
 };
 
@@ -445,6 +447,11 @@ static __global__ void __launch_bounds__(LANES, MOST_BLOCKS)
   float *tile = (float *)pg_few_room;
   found_bad *found = (found_bad *)(tile + f.room);
   const uint32_t sums = shared_address(tile);
+  if (blockIdx.x < f.callers && lane_number() == 0) {
+    const int64_t outputs = j.cut.planes * (int64_t)j.outputs;
+    call_for_part(j.index, outputs * (int64_t)sizeof(I), blockIdx.x, f.callers);
+    call_for_part(j.grad, outputs * (int64_t)sizeof(E), blockIdx.x, f.callers);
+  }
   const int32_t slice = j.h.out * j.w.out;
   const few_turn turn = turn_of(f, blockIdx.x);
   const uint32_t step = turn.step * (uint32_t)j.cut.of_planes;
@@ -510,6 +517,8 @@ static bool try_few(const pg_cuda_call *call, cudaError_t *status) {
   const int64_t bytes = f.room * (int64_t)sizeof(float) + (int64_t)sizeof(found_bad);
   const int64_t at_once = blocks_at_once(call, bytes) * call->limits.processors;
   const int64_t blocks = share_items(j, at_once, f);
+  const int64_t read = j.pool.n * j.pool.c * j.outputs * (int64_t)(sizeof(E) + sizeof(I));
+  if (j.stream && read < call->limits.cache_bytes / 3) f.callers = (uint32_t)least(blocks, at_once);
   *status = launch(call, j.stray == nullptr ? scatter_few<true, E, I> : scatter_few<false, E, I>,
                    blocks, LANES, bytes, j, f);
   return true;

@@ -11,12 +11,16 @@
 #include "cuda/lanes.cuh"
 #include "cuda/last_march.cuh"
 
-enum { MARCH_BOX = 16 /* cells of a warp's box of sums, where an item is made again */ };
+enum {
+  SCATTER_THREADS = 224, /* most of a block: five blocks have 56 registers, four have 72 */
+  MARCH_BOX = 16         /* cells of a warp's box of sums, where an item is made again */
+};
 
-/* The N outputs of a row that hold a thread's cells, four channels of each. */
-template <int N, typename E, typename I>
+/* The N outputs of a row that hold a thread's cells, four channels of each.  Indices count from
+ * the first cell that the thread gives to. */
+template <int N>
 struct seen {
-  vector_of<I, FOUR> index[N];
+  uint32_t index[N][FOUR];
   float grad[N][FOUR];
 };
 
@@ -29,18 +33,17 @@ struct marcher {
   const I *index;
   const E *grad;
   E *out;
-  int32_t index_step[N], grad_step[N]; /* to the outputs around its own */
-  bool there[N], written[S];           /* outputs; cells */
-  int32_t w;
-  uint32_t begin, width;       /* of the own output's window, within the plane's row */
+  bool there[N], written[S];   /* outputs; cells */
+  uint32_t first;              /* the cell at `out`, if it is one, within the plane */
+  uint32_t lead, width;        /* cells of the own output's window before that; of its rows */
   uint32_t far, largest, high; /* of what was seen: the most out of a window, and of a plane */
   float kept[KEPT + 1][S][FOUR];
 
   __device__ __forceinline__ marcher(const scatter_job &j, const march &m, int32_t row);
-  __device__ __forceinline__ void look(const scatter_job &j, seen<N, E, I> *o);
-  __device__ __forceinline__ void check(const scatter_job &j, const seen<N, E, I> &o, int32_t row);
+  __device__ __forceinline__ void look(const scatter_job &j, seen<N> *o);
+  __device__ __forceinline__ void check(const scatter_job &j, const seen<N> &o);
   template <bool STREAM, bool OUTPUTS>
-  __device__ __forceinline__ void add(const scatter_job &j, const seen<N, E, I> &o, int32_t row,
+  __device__ __forceinline__ void add(const scatter_job &j, const seen<N> &o, int32_t row,
                                       bool write);
 };
 
@@ -48,19 +51,18 @@ template <int K, int S, int P, typename E, typename I>
 __device__ __forceinline__ marcher<K, S, P, E, I>::marcher(const scatter_job &j, const march &m,
                                                            int32_t row)
     : far(0), largest(0), high(0) {
-  const int32_t window = S * m.column - j.w.pad, ow = min(m.column, j.w.out - 1);
-  w = window + P;
-  begin = (uint32_t)max(window, 0);
+  const int32_t window = S * m.column - j.w.pad;
+  const int32_t h = S * row - j.h.pad, w = window + P;
+  first = (uint32_t)h * (uint32_t)j.w.in + (uint32_t)w;
+  lead = (uint32_t)(w - max(window, 0));
   width = (uint32_t)(min(window + K, j.w.in) - max(window, 0));
-  index = (const I *)j.index + offset(j.index_at, m.n, m.c, 0, row, ow);
-  grad = (const E *)j.grad + offset(j.grad_at, m.n, m.c, 0, row, ow);
-  out = (E *)j.in + offset(j.in_at, m.n, m.c, 0, S * row - j.h.pad, w);
+  index = (const I *)j.index + offset(j.index_at, m.n, m.c, 0, row, m.column);
+  grad = (const E *)j.grad + offset(j.grad_at, m.n, m.c, 0, row, m.column);
+  out = (E *)j.in + offset(j.in_at, m.n, m.c, 0, h, w);
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    const int32_t at = m.column + i - LEFT, near = min(max(at, 0), j.w.out - 1) - ow;
+    const int32_t at = m.column + i - LEFT;
     there[i] = at >= 0 && at < j.w.out && !m.idle;
-    index_step[i] = near * (int32_t)j.index_at.of[PG_W];
-    grad_step[i] = near * (int32_t)j.grad_at.of[PG_W];
   }
 #pragma unroll
   for (int x = 0; x < S; x++) written[x] = (uint32_t)(w + x) < (uint32_t)j.w.in && !m.idle;
@@ -68,51 +70,53 @@ __device__ __forceinline__ marcher<K, S, P, E, I>::marcher(const scatter_job &j,
   for (int i = 0; i < KEPT * S * FOUR; i++) kept[i / FOUR / S][i / FOUR % S][i % FOUR] = 0;
 }
 
+/* What is not there has some index, and the gradient 0.  High words are looked at wherever they
+ * were read, lest the compiler reads words one by one. */
 template <int K, int S, int P, typename E, typename I>
-__device__ __forceinline__ void marcher<K, S, P, E, I>::look(const scatter_job &j,
-                                                             seen<N, E, I> *o) {
+__device__ __forceinline__ void marcher<K, S, P, E, I>::look(const scatter_job &j, seen<N> *o) {
+  vector_of<I, FOUR> read[N];
   four_of<E> four[N];
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    o->index[i].load(i == LEFT ? index : index + index_step[i]);
-    four[i] = load_four_if(there[i], i == LEFT ? grad : grad + grad_step[i]);
+    const int32_t to_index = (i - LEFT) * (int32_t)j.index_at.of[PG_W];
+    const int32_t to_grad = (i - LEFT) * (int32_t)j.grad_at.of[PG_W];
+    read[i].load(there[i] ? index + to_index : (const I *)j.index);
+    four[i] = load_four_if(there[i], grad + to_grad);
   }
-#pragma unroll
-  for (int i = 0; i < N * FOUR; i++)
-    o->grad[i / FOUR][i % FOUR] = channel(four[i / FOUR], i % FOUR);
   index += j.index_at.of[PG_H];
   grad += j.grad_at.of[PG_H];
+#pragma unroll
+  for (int i = 0; i < N * FOUR; i++) {
+    const int k = i / FOUR, v = i % FOUR;
+    const uint32_t at = (uint32_t)read[k].of[v];
+    if (sizeof(I) == 8) high |= (uint32_t)((uint64_t)read[k].of[v] >> 32);
+    if (k == LEFT) largest = umax(largest, at);
+    o->index[k][v] = at - first;
+    o->grad[k][v] = channel(four[k], v);
+  }
 }
 
 /* Its own output.  The least distance over the window's rows says whether an index is in one of
- * them; those may lie above or below the plane.  High words are looked at wherever they were read,
- * lest the compiler reads words one by one. */
+ * them; those may lie above or below the plane. */
 template <int K, int S, int P, typename E, typename I>
 __device__ __forceinline__ void marcher<K, S, P, E, I>::check(const scatter_job &j,
-                                                              const seen<N, E, I> &o, int32_t row) {
-  const uint32_t start = (uint32_t)(S * row - j.h.pad) * (uint32_t)j.w.in + begin;
+                                                              const seen<N> &o) {
 #pragma unroll
   for (int v = 0; v < FOUR; v++) {
-    const uint32_t at = (uint32_t)o.index[LEFT].of[v];
-    uint32_t rest = at - start;
+    const uint32_t in_first = o.index[LEFT][v] + lead;
+    uint32_t rest = in_first;
 #pragma unroll
-    for (int y = 1; y < K; y++) rest = umin(rest, at - start - (uint32_t)(y * j.w.in));
+    for (int y = 1; y < K; y++) rest = umin(rest, in_first - (uint32_t)(y * j.w.in));
     far = umax(far, rest);
-    largest = umax(largest, at);
-#pragma unroll
-    for (int i = 0; i < (sizeof(I) == 8 ? N : 0); i++)
-      high |= (uint32_t)((uint64_t)o.index[i].of[v] >> 32);
   }
 }
 
 /* A row's outputs, if there are such, to the cells that they name; what is complete is written. */
 template <int K, int S, int P, typename E, typename I>
 template <bool STREAM, bool OUTPUTS>
-__device__ __forceinline__ void marcher<K, S, P, E, I>::add(const scatter_job &j,
-                                                            const seen<N, E, I> &o, int32_t row,
-                                                            bool write) {
+__device__ __forceinline__ void marcher<K, S, P, E, I>::add(const scatter_job &j, const seen<N> &o,
+                                                            int32_t row, bool write) {
   const int32_t h = S * row - j.h.pad;
-  const uint32_t first = (uint32_t)h * (uint32_t)j.w.in + (uint32_t)w;
 #pragma unroll
   for (int y = 0; y < K; y++) {
     float sum[S][FOUR];
@@ -123,8 +127,8 @@ __device__ __forceinline__ void marcher<K, S, P, E, I>::add(const scatter_job &j
 #pragma unroll
       for (int k = 0; k < (OUTPUTS ? N : 0); k++) {
         const int tap = x + P - S * (k - LEFT);
-        const uint32_t name = first + (uint32_t)(y * j.w.in + x);
-        if (tap >= 0 && tap < K && (uint32_t)o.index[k].of[v] == name) sum[x][v] += o.grad[k][v];
+        const uint32_t name = (uint32_t)(y * j.w.in + x);
+        if (tap >= 0 && tap < K && o.index[k][v] == name) sum[x][v] += o.grad[k][v];
       }
       if (y >= S) kept[y < S ? 0 : y - S][x][v] = sum[x][v];
     }
@@ -134,6 +138,7 @@ __device__ __forceinline__ void marcher<K, S, P, E, I>::add(const scatter_job &j
         put_four(out + y * j.in_at.of[PG_H] + x * j.in_at.of[PG_W], sum[x], STREAM);
   }
   out += S * j.in_at.of[PG_H];
+  first += (uint32_t)(S * j.w.in);
 }
 
 /* True if something was unusual. */
@@ -143,11 +148,12 @@ static __device__ __forceinline__ bool march_down(const scatter_job &j, const ma
   enum { BEFORE = (K - 1) / S }; /* rows of outputs that give to the chunk's first */
   int32_t row = max(m.begin - BEFORE, 0);
   M a(j, m, row);
-  seen<M::N, E, I> o;
+  const int32_t stop = min(m.end, j.h.out);
+  seen<M::N> o;
 #pragma unroll 1
-  for (; row < min(m.end, j.h.out); row++) {
+  for (; row < stop; row++) {
     a.look(j, &o);
-    a.check(j, o, row);
+    a.check(j, o);
     a.template add<STREAM, true>(j, o, row, row >= m.begin);
   }
 #pragma unroll 1
@@ -180,9 +186,10 @@ static __device__ __noinline__ void make_whole(const scatter_job &j, found_bad *
 }
 
 template <int K, int S, int P, typename E, typename I>
-static __global__ void __launch_bounds__(MARCH_THREADS, MARCH_BLOCKS)
+static __global__ void __launch_bounds__(SCATTER_THREADS,
+                                         K > S + 1 || sizeof(E) + sizeof(I) > 10 ? 4 : 5)
     scatter_march(const __grid_constant__ scatter_job j, const __grid_constant__ march_plan p) {
-  __shared__ found_bad found[MARCH_THREADS / 32];
+  __shared__ found_bad found[SCATTER_THREADS / 32];
   bool unusual = false;
   for (uint32_t i = 0; i < p.pieces; i++) {
     const march m = march_of(p, j.cut.c, blockIdx.x * p.pieces + i);
@@ -204,7 +211,7 @@ static bool try_march_as(const pg_cuda_call *call, const scatter_job &j, cudaErr
   const int64_t wanted = (int64_t)call->limits.processors * 4096;
   march_plan p;
   if (!both_slide(j.pool, K, S) || j.pool.w.pad < P) return false;
-  const int threads = march_plan_of(j.pool, j.tiling, whole, P, 1, wanted, &p);
+  const int threads = march_plan_of(j.pool, j.tiling, whole, P, 1, SCATTER_THREADS, wanted, &p);
   if (threads == 0) return false;
   const int64_t bytes = whole ? (int64_t)MARCH_BOX * threads * sizeof(float) : 0;
   *status =

@@ -180,7 +180,7 @@ static bool try_march_as(const pg_cuda_call *call, const spread_job &j, cudaErro
   const int64_t wanted = (int64_t)call->limits.processors * 4096;
   march_plan p;
   if (!both_slide(j.pool, K, S) || j.pool.w.pad < P) return false;
-  const int threads = march_plan_of(j.pool, j.tiling, false, P, X, wanted, &p);
+  const int threads = march_plan_of(j.pool, j.tiling, false, P, X, MARCH_THREADS, wanted, &p);
   if (threads == 0) return false;
   *status = launch(call, spread_march<K, S, P, X, E>, march_blocks(p, j.pool.n), threads, 0, j, p);
   return true;

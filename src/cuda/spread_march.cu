@@ -13,6 +13,7 @@
  * its next planes are on their way. */
 #include <type_traits>
 
+#include "cuda/bulk.cuh"
 #include "cuda/quotient.cuh"
 #include "cuda/spread.cuh"
 
@@ -49,109 +50,8 @@ static __device__ __forceinline__ int32_t place_of(int32_t o, int32_t out) {
   return o == 0 ? 0 : o == out - 1 ? 2 : 1;
 }
 
-/* --- Shared memory --- */
-
 extern __shared__ __align__(BORDER)
 uint4 pg_march_room[]; /* first a word of zeros */
-
-static __device__ __forceinline__ uint32_t shared_read(uint32_t address, float) {
-  uint32_t bits;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(address) : "memory");
-  return bits;
-}
-template <typename E>
-static __device__ __forceinline__ uint32_t shared_read(uint32_t address, E) {
-  uint16_t bits;
-  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(address) : "memory");
-  return bits;
-}
-static __device__ __forceinline__ uint4 shared_read_16(uint32_t address) {
-  uint4 w;
-  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)
-               : "r"(address)
-               : "memory");
-  return w;
-}
-/* A branch around each of several writes would keep them apart. */
-static __device__ __forceinline__ void shared_write(uint32_t address, uint16_t bits, bool if_so) {
-  asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p st.shared.u16 [%0], %1;}" ::"r"(address),
-               "h"(bits), "r"((uint32_t)if_so)
-               : "memory");
-}
-static __device__ __forceinline__ void shared_write(uint32_t address, uint32_t bits, bool if_so) {
-  asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p st.shared.u32 [%0], %1;}" ::"r"(address),
-               "r"(bits), "r"((uint32_t)if_so)
-               : "memory");
-}
-static __device__ __forceinline__ void shared_write(uint32_t address, uint2 w, bool if_so) {
-  asm volatile(
-      "{.reg .pred p; setp.ne.u32 p, %3, 0; @p st.shared.v2.u32 [%0], {%1, %2};}" ::"r"(address),
-      "r"(w.x), "r"(w.y), "r"((uint32_t)if_so)
-      : "memory");
-}
-
-/* --- Copies on their way --- */
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-static constexpr bool BULK = true; /* one thread sends a run */
-#else
-static constexpr bool BULK = false; /* each thread sends 16 bytes at a time */
-#endif
-
-static __device__ __forceinline__ void send_16(uint32_t to, const void *from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-static __device__ __forceinline__ void wait_for_16s() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
-}
-
-/* A gate opens when what was sent through it is there: once for each run. */
-static __device__ __forceinline__ void make_gates(uint32_t two) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(two) : "memory");
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(two + 8) : "memory");
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-static __device__ __forceinline__ void send_in(uint32_t to, const void *from, uint32_t bytes,
-                                               uint32_t gate) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(gate), "r"(bytes)
-               : "memory");
-  if (bytes == 0) return;
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(to),
-      "l"(from), "r"(bytes), "r"(gate)
-      : "memory");
-}
-static __device__ __forceinline__ void wait_at(uint32_t gate, uint32_t parity) {
-  uint32_t open = 0;
-  while (open == 0)
-    asm volatile(
-        "{\n"
-        ".reg .pred open;\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 open, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, open;\n"
-        "}"
-        : "=r"(open)
-        : "r"(gate), "r"(parity)
-        : "memory");
-}
-
-/* What threads have written and the block has waited for may be sent out. */
-static __device__ __forceinline__ void show_written() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-static __device__ __forceinline__ void send_out(void *to, uint32_t from, uint32_t bytes) {
-  if (bytes == 0) return;
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from),
-               "r"(bytes)
-               : "memory");
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
-/* Until what was sent out is no longer needed here. */
-static __device__ __forceinline__ void wait_for_out() {
-  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-}
 
 /* --- Rows of outputs and of cells --- */
 
