@@ -4,6 +4,7 @@
 #ifndef PG_CUDA_BULK_CUH_
 #define PG_CUDA_BULK_CUH_
 
+#include <cuda_runtime.h>
 #include <stdint.h>
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

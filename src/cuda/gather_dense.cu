@@ -351,6 +351,8 @@ static dense_plan dense_plan_of(const scatter_job &j, int64_t element_bytes, int
   const int64_t chunks = (int64_t)g.warps * g.side / j.tiling.planes;
   g.chunks = (int32_t)least(chunks < 1 ? 1 : chunks, j.tiling.h);
   g.rows = (int32_t)((j.tiling.h + g.chunks - 1) / g.chunks);
+  const int64_t tasks = (j.tiling.planes + g.side - 1) / g.side * g.chunks;
+  g.warps = (int32_t)least(g.warps, tasks);
   for (g.ring = 16; g.ring < least(longest(p.h), g.rows) * p.w.in;) g.ring *= 2;
   const uint64_t one = (((uint64_t)1 << 32) + (uint64_t)p.w.in - 1) / (uint64_t)p.w.in;
   g.one = (uint32_t)one;
@@ -372,6 +374,7 @@ static bool try_dense(const pg_cuda_call *call, cudaError_t *status) {
   const int64_t room = (int64_t)g.side * g.ring;
   const int64_t least_room = PIECE;
   const int64_t bytes = g.warps * (room > least_room ? room : least_room) * (int64_t)sizeof(float);
+  if (bytes + MOST_WARPS * (int64_t)sizeof(found_bad) > call->limits.shared_bytes) return false;
   scan_plan s = scan_plan_of(j);
   s.few = false;
   const auto go = [&](auto kernel) {

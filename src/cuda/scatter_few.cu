@@ -105,6 +105,9 @@ static __device__ __forceinline__ void look_at_cut(const scatter_job &j, uint32_
   it.reach = it.cells + (uint32_t)(c.beyond * j.w.in);
   it.runs = length(od);
   it.home_run = first - od.begin;
+  if (it.runs > 0) return;
+  it.runs = 1; /* of nothing */
+  it.count = it.home = it.across = 0;
 }
 
 static __device__ __forceinline__ few_turn turn_of(const few_plan &f, uint32_t block) {
