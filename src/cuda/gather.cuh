@@ -85,6 +85,22 @@ static __device__ __forceinline__ int32_t inside(int32_t at, int32_t end) {
   return min(max(at, 0), end - 1);
 }
 
+/* Rows of outputs in two sets, of which one is on its way while the other is used; a move from one
+ * to the other would wait for what is still to come. */
+template <typename B>
+static __device__ __forceinline__ void in_turns(B &b, int32_t rows) {
+  typename B::set one = {}, other = {};
+  b.send_for(one);
+#pragma unroll 1
+  for (int32_t left = rows; left > 0; left -= 2 * B::SET) {
+    b.send_for(other);
+    b.use(one);
+    if (left <= B::SET) break;
+    b.send_for(one);
+    b.use(other);
+  }
+}
+
 /* Step 2, V outputs side by side, where rows are made of such and words of 16 or 8 bytes.  A
  * window of 3 ends with the first cell of the outputs after: those of the next lane, if they do not
  * belong to another row: then they name no cell here, unless they are unusual. */
@@ -191,16 +207,7 @@ static __device__ __forceinline__ bool go_by_words(const scatter_job &j, int64_t
   b.usual = true;
 #pragma unroll
   for (int v = 0; v <= V; v++) b.o[1][v] = {~0u, 0};
-  typename by::set one = {}, other = {};
-  b.send_for(one);
-#pragma unroll 1
-  for (int32_t left = rows + last; left > 0; left -= 2 * by::SET) {
-    b.send_for(other); /* not moved from one to the other, which would wait for them */
-    b.use(one);
-    if (left <= by::SET) break;
-    b.send_for(one);
-    b.use(other);
-  }
+  in_turns(b, rows + last);
   return !b.usual;
 }
 
@@ -281,16 +288,7 @@ static __device__ __forceinline__ bool go_by_one(const scatter_job &j, int64_t p
   b.window = (uint32_t)((row - P) * j.w.in + ow - P);
   b.c = inside_of<3>(j, ow - P);
   b.usual = true;
-  typename by::set one = {}, other = {};
-  b.send_for(one);
-#pragma unroll 1
-  for (int32_t left = rows + 2; left > 0; left -= 2 * by::SET) {
-    b.send_for(other); /* not moved from one to the other, which would wait for them */
-    b.use(one);
-    if (left <= by::SET) break;
-    b.send_for(one);
-    b.use(other);
-  }
+  in_turns(b, rows + 2);
   return !b.usual;
 }
 

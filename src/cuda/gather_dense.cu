@@ -395,10 +395,7 @@ static bool try_dense(const pg_cuda_call *call, cudaError_t *status) {
 }
 
 bool pg_cuda_try_gather_dense(const pg_cuda_call *call, cudaError_t *status) {
-  bool done = false;
-  (void)with_scatter_types(call->step, [&](auto e, auto i) {
-    done = try_dense<decltype(e), decltype(i)>(call, status);
-    return cudaSuccess;
+  return try_scatter_types(call->step, [&](auto e, auto i) {
+    return try_dense<decltype(e), decltype(i)>(call, status);
   });
-  return done;
 }

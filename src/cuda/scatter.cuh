@@ -145,6 +145,17 @@ static cudaError_t with_scatter_types(const pg_kernel_step *step, F fn) {
   }
 }
 
+/* The same for what may decline: fn says whether it has launched. */
+template <typename F>
+static bool try_scatter_types(const pg_kernel_step *step, F fn) {
+  bool done = false;
+  (void)with_scatter_types(step, [&](auto e, auto i) {
+    done = fn(e, i);
+    return cudaSuccess;
+  });
+  return done;
+}
+
 /* --- Indices outside their plane --- */
 
 /* Found so far, in shared memory: how many, and the position of the first. */

@@ -528,10 +528,6 @@ static bool try_few(const pg_cuda_call *call, cudaError_t *status) {
 }
 
 bool pg_cuda_try_scatter_few(const pg_cuda_call *call, cudaError_t *status) {
-  bool done = false;
-  (void)with_scatter_types(call->step, [&](auto e, auto i) {
-    done = try_few<decltype(e), decltype(i)>(call, status);
-    return cudaSuccess;
-  });
-  return done;
+  return try_scatter_types(
+      call->step, [&](auto e, auto i) { return try_few<decltype(e), decltype(i)>(call, status); });
 }
