@@ -92,8 +92,8 @@ static __device__ __forceinline__ void wait_at(uint32_t gate, uint32_t parity) {
         : "memory");
 }
 
-/* A block's part of memory that all blocks are going to read, into the second-level cache: reads
- * that come between writes cost more than their bytes. */
+/* A block's part of memory that all blocks are going to read, into the second-level cache, before
+ * the writes that would come between. */
 static __device__ __forceinline__ void call_for_part(const void *from, int64_t bytes, uint32_t part,
                                                      uint32_t parts) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -97,6 +97,10 @@ static __device__ __forceinline__ void shared_store(uint32_t address, float valu
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
 
+static __device__ __forceinline__ uint32_t shared_bits(uint32_t address) {
+  return __float_as_uint(shared_load(address));
+}
+
 /* V neighbours at once: V * sizeof(T) bytes, aligned to them or to 16. */
 template <typename T, int V>
 struct vector_of {

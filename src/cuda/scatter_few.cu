@@ -156,10 +156,6 @@ static __device__ __forceinline__ uint32_t swapped(uint32_t address) {
   return sizeof(E) == 4 ? address : address ^ (address >> 3 & 16);
 }
 
-static __device__ __forceinline__ uint32_t shared_bits(uint32_t address) {
-  return __float_as_uint(shared_load(address));
-}
-
 static __device__ __forceinline__ void flip(uint32_t address, uint32_t bits) {
 #ifdef __CUDA_ARCH__
   asm volatile("red.shared.xor.b32 [%0], %1;" ::"r"(address), "r"(bits) : "memory");

@@ -59,9 +59,6 @@ static __device__ __forceinline__ void shared_store(uint32_t address, float2 pai
 static __device__ __forceinline__ float2 plus(float2 a, float2 b) {
   return make_float2(a.x + b.x, a.y + b.y);
 }
-static __device__ __forceinline__ uint32_t shared_word(uint32_t address) {
-  return __float_as_uint(shared_load(address));
-}
 
 /* A thread's team, and which of its threads it is: not kept in registers, which are scarce. */
 static __device__ __forceinline__ uint32_t thread_of_block() {
@@ -216,7 +213,7 @@ static __device__ __forceinline__ void write(const pairs_plan &r, uint32_t team_
     l.room[0] = begin < 0 || lane < SERVE ? -1 : r.bytes - 16 - begin;
     l.room[1] = planes < PLANES ? -1 : l.room[0];
     char *to = SHIFTED ? kept(out + begin) : out + begin;
-    uint32_t kinds = shared_address(words_at(r.kind_d)), kind = shared_word(kinds);
+    uint32_t kinds = shared_address(words_at(r.kind_d)), kind = shared_bits(kinds);
     uint32_t sums = team_sums, made = 0, less = -lead; /* nothing made, the first slice there */
     l.load(sums);
 #pragma unroll 1
@@ -233,7 +230,7 @@ static __device__ __forceinline__ void write(const pairs_plan &r, uint32_t team_
       made = kind;
 #pragma unroll 1
       do {
-        kind = shared_word(kinds += 4);
+        kind = shared_bits(kinds += 4);
         l.put(to, r.apart, less);
         less -= r.bytes;
       } while (kind == made);
