@@ -278,9 +278,8 @@ static void contiguous_dims_beyond_64_bits_are_called_too_large(void **state) {
 
 static void work_counted_in_bytes_does_not_overflow(void **state) {
   (void)state;
-  ACCEPTED(DIMS(X, INT64_C(1) << 31, INT64_C(1) << 30, 1, 1, 1), OUT = X,
-           DIMS(GO, INT64_C(1) << 31, INT64_C(1) << 30, 1, 1, 1), STRIDES(X, 0), STRIDES(GO, 0),
-           STRIDES(OUT, 1, 1, 1, 1, 1));
+  ACCEPTED(DIMS(X, INT64_C(1) << 30, INT64_C(1) << 30, 1, 1, 1), OUT = X,
+           DIMS(GO, INT64_C(1) << 30, INT64_C(1) << 30, 1, 1, 1), STRIDES(X, 0), STRIDES(GO, 0));
 }
 
 static void as_910b(void **product) {

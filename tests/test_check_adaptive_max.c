@@ -272,9 +272,13 @@ static void huge_axes_beside_an_empty_one_overflow_nothing(void **state) {
            DIMS(IDX, 2, 4, huge / 2, 0));
 }
 
-static void work_counted_in_bytes_does_not_overflow(void **state) {
+static void work_that_is_absurd_for_its_memory_is_refused(void **state) {
   (void)state;
-  ACCEPTED(2, set_plane(&c, 1, 1), set_outputs(&c, INT64_C(1) << 31, INT64_C(1) << 30));
+  ACCEPTED(2, set_plane(&c, 1, 1), set_outputs(&c, INT64_C(1) << 15, INT64_C(1) << 15));
+  REFUSED(2,
+          "gradOutput is [1,1,2147483648,1073741824], but all tensors together span 12 bytes of "
+          "memory, for which at most 1073741824 elements of gradOutput are allowed",
+          set_plane(&c, 1, 1), set_outputs(&c, INT64_C(1) << 31, INT64_C(1) << 30));
 }
 
 static int set_up(void **state) {
@@ -353,7 +357,7 @@ int main(void) {
       cmocka_unit_test(a_plane_has_no_more_cells_than_indices_can_count),
       cmocka_unit_test(sizes_that_overflow_are_refused),
       cmocka_unit_test(huge_axes_beside_an_empty_one_overflow_nothing),
-      cmocka_unit_test(work_counted_in_bytes_does_not_overflow),
+      cmocka_unit_test(work_that_is_absurd_for_its_memory_is_refused),
       ON_DEVICE(truly_empty_work_needs_nothing),
       ON_DEVICE(an_empty_grad_output_leaves_zeros),
   };

@@ -323,9 +323,8 @@ static void sizes_that_overflow_are_refused(void **state) {
 
 static void work_counted_in_bytes_does_not_overflow(void **state) {
   (void)state;
-  ACCEPTED(DIMS(X, INT64_C(1) << 31, INT64_C(1) << 30, 1, 1), put(GO.dims, X.dims),
-           put(GI.dims, X.dims), K = S = PAIR(1, 1), STRIDES(X, 0), STRIDES(GO, 0),
-           STRIDES(GI, 1, 1, 1, 1));
+  ACCEPTED(DIMS(X, INT64_C(1) << 30, INT64_C(1) << 30, 1, 1), put(GO.dims, X.dims),
+           put(GI.dims, X.dims), K = S = PAIR(1, 1), STRIDES(X, 0), STRIDES(GO, 0));
 }
 
 static void truly_empty_work_needs_nothing(void **state) {

@@ -230,7 +230,7 @@ static aclnnStatus submit(const char *api, const struct pg_plan *plan, const str
       return reach;
     }
     if (plan->step_count > 0)
-      status = pg_stream_submit(api, stream, steps, (size_t)plan->step_count);
+      status = pg_stream_submit(api, stream, steps, (size_t)plan->step_count, NULL);
     pg_stream_release(stream);
   }
   return status == ACL_SUCCESS ? ACLNN_SUCCESS : pg_recode(ACLNN_ERR_RUNTIME_ERROR);

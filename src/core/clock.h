@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "core/thread.h"
+
 #define PG_NS_PER_MS INT64_C(1000000)
 #define PG_NS_PER_S INT64_C(1000000000)
 #define PG_FOREVER INT64_C(-1) /* a time-out that never comes */
@@ -31,12 +33,16 @@ static inline void pg_cond_init(pthread_cond_t *cond) {
   pthread_condattr_destroy(&attr);
 }
 
-/* Waits until woken or the deadline (PG_FOREVER: none) has passed; returns 0 or ETIMEDOUT. */
+/* Waits until woken or the deadline (PG_FOREVER: none) has passed; returns 0 or ETIMEDOUT.  Not a
+ * cancellation point: the lock would stay held. */
 static inline int pg_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
                                      int64_t deadline) {
-  if (deadline == PG_FOREVER) return pthread_cond_wait(cond, lock);
-  const struct timespec at = pg_timespec(deadline);
-  return pthread_cond_timedwait(cond, lock, &at);
+  const struct timespec at = pg_timespec(deadline == PG_FOREVER ? 0 : deadline);
+  const int before = pg_cancel_off();
+  const int status = deadline == PG_FOREVER ? pthread_cond_wait(cond, lock)
+                                            : pthread_cond_timedwait(cond, lock, &at);
+  pg_cancel_restore(before);
+  return status;
 }
 
 /* The deadline that lies timeout_ns from now. */

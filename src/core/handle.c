@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "core/alloc.h"
+#include "core/fork.h"
 
 _Static_assert(sizeof(void *) == 8, "handles need 64-bit pointers");
 
@@ -43,6 +44,8 @@ static _Atomic(struct slot *) chunks[CHUNK_COUNT]; /* read without the lock; nev
 static uint32_t slot_count = 1;                    /* slot 0 stays unused: it ends the free list */
 static uint32_t free_first, free_last; /* oldest first, so that a slot rests before its reuse */
 static int live[PG_KIND_COUNT];
+
+PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
 static uint32_t index_of(const void *handle) {
   return (uint32_t)(uintptr_t)handle & ((1u << INDEX_BITS) - 1);

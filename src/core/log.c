@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/fork.h"
+
 enum { LINE_MAX_BYTES = 1024, LEVEL_NONE = 4, LEVEL_DEFAULT = ACL_ERROR };
 enum module { APP, POOLGRAD, MODULE_COUNT };
 
@@ -25,6 +27,8 @@ static FILE *sink; /* NULL: nowhere */
 static atomic_int levels[MODULE_COUNT];
 static atomic_int configured; /* how often */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
 static int level_word(const char *text, int otherwise) {
   if (text == NULL || text[0] < '0' || text[0] > '4') return otherwise;

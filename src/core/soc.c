@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/fork.h"
 #include "core/status.h"
 
 static const struct pg_soc portable = {.npu_arch = 2201,
@@ -38,6 +39,8 @@ static _Atomic(const struct pg_soc *) chosen; /* NULL: not configured */
 static const char
     *chosen_name; /* NULL: not configured; names are kept for ever, programs hold them */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
 static bool starts_with(const char *name, const char *prefix) {
   return prefix != NULL && strncmp(name, prefix, strlen(prefix)) == 0;

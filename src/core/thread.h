@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Kernels need 512 KiB; the default may be less (ulimit -s), and the program's functions run here
- * too. */
+/* Workers keep a kernel's scratch here; the default may be less (ulimit -s), and the program's
+ * functions run here too. */
 enum { PG_STACK_LEAST = 2 << 20 };
 
 /* Starts a thread that takes no signals: the program's handlers stay on the program's threads. */
@@ -26,6 +26,16 @@ static inline bool pg_thread_create(pthread_t *thread, void *(*body)(void *), vo
   (void)pthread_attr_destroy(&attributes);
   return created;
 }
+
+/* A thread that is cancelled inside the library would leave a lock held or a step half done, so
+ * cancellation waits while the library waits: between these two. */
+static inline int pg_cancel_off(void) {
+  int before;
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  return before;
+}
+
+static inline void pg_cancel_restore(int before) { (void)pthread_setcancelstate(before, NULL); }
 
 /* Between two looks of a thread that spins. */
 static inline void pg_relax(void) {

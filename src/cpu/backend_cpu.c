@@ -99,15 +99,17 @@ static void memory_info(int device, size_t *free_bytes, size_t *total_bytes) {
   fclose(file);
 }
 
+static const atomic_bool never; /* stopped: nobody aborts a call that waits for its own end */
+
 static aclError copy_now(int device, const struct pg_copy *copy) {
   (void)device;
-  pg_copy_run(copy);
+  pg_copy_run(copy, &never);
   return ACL_SUCCESS;
 }
 
 static aclError fill_now(int device, const struct pg_fill *fill) {
   (void)device;
-  pg_fill_run(fill);
+  pg_fill_run(fill, &never);
   return ACL_SUCCESS;
 }
 
@@ -137,14 +139,16 @@ const struct pg_backend pg_backend_cpu = {
     .submit = pg_queue_submit,
     .sync = pg_queue_sync,
     .idle = pg_queue_idle,
-    .abort = pg_queue_abort,
+    .activity = pg_queue_activity,
+    .discard = pg_queue_discard,
+    .interrupt = pg_queue_interrupt,
     .set_stop_on_failure = pg_queue_set_stop_on_failure,
     .on_own_step = pg_queue_on_own_step,
     .native_stream = native_stream,
-    .record = pg_mark_record,
     .mark_retain = pg_mark_retain,
     .mark_release = pg_mark_release,
     .mark_done = pg_mark_done,
+    .mark_discarded = pg_mark_discarded,
     .mark_sync = pg_mark_sync,
     .mark_time_ns = pg_mark_time_ns,
 };

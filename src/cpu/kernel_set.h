@@ -4,6 +4,7 @@
 #define PG_KERNEL_SET_H_
 
 #include "acl/acl_base.h"
+#include "cpu/scratch.h"
 #include "kernels/kernels.h"
 
 /* The types a kernel exists for; kernels that move bytes have only the first. */

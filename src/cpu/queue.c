@@ -14,16 +14,21 @@
  * Steps are counted by tickets, 1, 2, ... in the order of submission.  completed() is the ticket
  * of the last finished one; a mark is done when completed() has reached its ticket.
  *
+ * Abort and forced destruction discard the steps that have not begun and set `stop`, at which the
+ * running one gives up: a kernel between two items, a wait at once, a host function never.
+ *
  * Locks: one per queue, held for bookkeeping only, never while a step runs, never two at once. */
 #include "cpu/queue.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/fork.h"
 #include "core/handle.h"
 #include "core/thread.h"
 #include "cpu/step.h"
@@ -42,7 +47,8 @@ enum executor_state { AWAKE, DOZING, ASLEEP };
 struct pg_queue {
   struct pg_queue_options options;
   atomic_int refs;           /* owner, executor thread, marks */
-  atomic_bool dropped;       /* the running step should give up waiting */
+  atomic_bool dropped;       /* destroyed by force */
+  atomic_bool stop;          /* the running step should give up; raised with the lock held */
   _Atomic uint64_t finished; /* completed(), for those who spin; written with the lock held */
   pthread_t thread;
 
@@ -54,13 +60,24 @@ struct pg_queue {
   uint64_t pushed;              /* ticket of the newest step */
   bool busy;                    /* some thread is inside a step */
   uint64_t running;             /* that step's ticket */
+  bool waiting;                 /* that step waits for something outside this queue */
+  bool stoppable;               /* that step looks at stop: it is no function of the program's */
   pthread_t runner;             /* that thread */
+  struct waiter *waiters;       /* threads inside sync, on their stacks */
+  struct pg_scratch scratch;    /* the running step's */
   unsigned observers;
   bool closing, stop_on_failure;
   enum executor_state executor;
   int64_t last_active_ns;
   struct pg_failure failure;   /* the first one not yet reported */
   struct pg_queue *blocked_on; /* whose progress the running step waits for, holding its mark */
+};
+
+/* A thread inside sync: it is told when a step that it waits for is discarded or stopped. */
+struct waiter {
+  uint64_t ticket;
+  bool lost;
+  struct waiter *next;
 };
 
 struct pg_mark {
@@ -84,8 +101,15 @@ static void count_detached(int change) {
 
 void pg_queues_wait_gone(void) {
   pthread_mutex_lock(&detached_lock);
-  while (detached > 0) pthread_cond_wait(&detached_none, &detached_lock);
+  while (detached > 0) (void)pg_cond_wait_until(&detached_none, &detached_lock, PG_FOREVER);
   pthread_mutex_unlock(&detached_lock);
+}
+
+static void after_fork_in_child(void) {
+  if (detached > 0) pg_fork_lost();
+}
+__attribute__((constructor(PG_FORK_OUTER))) static void watch_forks(void) {
+  (void)pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
 static void retain(struct pg_queue *queue) { atomic_fetch_add(&queue->refs, 1); }
@@ -95,6 +119,7 @@ void pg_queue_release(struct pg_queue *queue) {
   pthread_mutex_destroy(&queue->lock);
   pthread_cond_destroy(&queue->wake);
   pthread_cond_destroy(&queue->progress);
+  pg_free(queue->scratch.room);
   pg_free(queue->ring);
   pg_free(queue);
 }
@@ -168,13 +193,19 @@ static void discard_step(const struct pg_step *step) {
     pg_release(step->u.value.owner);
 }
 
-/* Takes the steps that have not begun out of the queue and discards them. */
-static void discard_queued(struct pg_queue *queue) {
+/* Tells the threads inside sync that wait for this ticket or a later one.  Lock held. */
+static void tell_waiters(struct pg_queue *queue, uint64_t lost) {
+  for (struct waiter *w = queue->waiters; w != NULL; w = w->next)
+    w->lost = w->lost || w->ticket >= lost;
+}
+
+void pg_queue_discard(struct pg_queue *queue) {
   pthread_mutex_lock(&queue->lock);
   struct pg_step *ring = queue->ring;
   const size_t capacity = queue->capacity, head = queue->head, count = queue->count;
   queue->ring = NULL;
   queue->capacity = queue->head = queue->count = 0;
+  if (count > 0) tell_waiters(queue, queue->pushed - count + 1);
   note_progress(queue);
   pthread_mutex_unlock(&queue->lock);
   for (size_t i = 0; i < count; i++) discard_step(&ring[(head + i) & (capacity - 1)]);
@@ -191,7 +222,7 @@ static aclError wait_for_mark(struct pg_queue *self, const struct pg_wait *wait,
   self->blocked_on = other;
   pthread_mutex_unlock(&self->lock);
   pthread_mutex_lock(&other->lock);
-  while (completed(other) < wait->mark->ticket && !late && !atomic_load(&self->dropped))
+  while (completed(other) < wait->mark->ticket && !late && !atomic_load(&self->stop))
     late = observe(other, deadline) == ETIMEDOUT && completed(other) < wait->mark->ticket;
   pthread_mutex_unlock(&other->lock);
   pthread_mutex_lock(&self->lock);
@@ -214,8 +245,13 @@ static aclError run_step(struct pg_queue *queue, struct pg_step *step, struct pg
       pg_mark_release(step->u.mark);
       return ACL_SUCCESS;
     default:
-      return pg_step_run(step, &queue->dropped, why);
+      return pg_step_run(step, &queue->scratch, why);
   }
+}
+
+static bool is_wait(const struct pg_step *step) {
+  return step->kind == PG_STEP_WAIT || step->kind == PG_STEP_WAIT_VALUE ||
+         (step->kind == PG_STEP_CALL && step->u.call.waits);
 }
 
 /* Runs the head step.  Lock held on entry and on return, free in between; not busy, not empty. */
@@ -228,6 +264,9 @@ static void run_one(struct pg_queue *queue) {
   queue->head = (queue->head + 1) & (queue->capacity - 1);
   queue->count--;
   queue->busy = true;
+  atomic_store(&queue->stop, atomic_load(&queue->dropped));
+  queue->waiting = is_wait(&step);
+  queue->stoppable = step.kind != PG_STEP_CALL || queue->waiting;
   queue->runner = pthread_self();
   queue->running = queue->pushed - queue->count;
   const uint64_t ticket = queue->running;
@@ -270,7 +309,13 @@ static void *execute(void *argument) {
 
 aclError pg_queue_create(const struct pg_queue_options *options, struct pg_queue **out) {
   struct pg_queue *queue = pg_alloc_zeroed(sizeof *queue);
+  void *room = NULL;
   if (queue == NULL) return ACL_ERROR_BAD_ALLOC;
+  if (posix_memalign(&room, PG_SCRATCH_ALIGNMENT, PG_SCRATCH_BYTES) != 0) {
+    pg_free(queue);
+    return ACL_ERROR_BAD_ALLOC;
+  }
+  queue->scratch = (struct pg_scratch){&queue->stop, room};
   queue->options = *options;
   atomic_init(&queue->refs, 2); /* owner and executor thread */
   pthread_mutex_init(&queue->lock, NULL);
@@ -312,16 +357,44 @@ static void push(struct pg_queue *queue, const struct pg_step *steps, size_t cou
     pthread_cond_signal(&queue->wake);
 }
 
-aclError pg_queue_submit(struct pg_queue *queue, const struct pg_step *steps, size_t count) {
-  aclError status = ACL_SUCCESS;
+/* A mark that has no ticket yet; NULL without memory. */
+static struct pg_mark *new_mark(struct pg_queue *queue) {
+  struct pg_mark *mark = pg_alloc_zeroed(sizeof *mark);
+  if (mark == NULL) return NULL;
+  atomic_init(&mark->refs, 2); /* the caller and the step */
+  retain(queue);
+  mark->queue = queue;
+  return mark;
+}
+
+/* Lock held. */
+static aclError push_all(struct pg_queue *queue, const struct pg_step *steps, size_t count,
+                         struct pg_mark *behind) {
+  if (queue->closing) return ACL_ERROR_RT_INVALID_HANDLE;
+  if (!reserve(queue, count + (behind != NULL))) return ACL_ERROR_BAD_ALLOC;
+  if (count > 0) push(queue, steps, count);
+  if (behind != NULL) {
+    const struct pg_step step = {.kind = PG_STEP_MARK, .u.mark = behind};
+    behind->ticket = queue->pushed + 1;
+    push(queue, &step, 1);
+  }
+  return ACL_SUCCESS;
+}
+
+aclError pg_queue_submit(struct pg_queue *queue, const struct pg_step *steps, size_t count,
+                         struct pg_mark **behind) {
+  struct pg_mark *mark = NULL;
+  if (behind != NULL && (mark = new_mark(queue)) == NULL) return ACL_ERROR_BAD_ALLOC;
   pthread_mutex_lock(&queue->lock);
-  if (queue->closing)
-    status = ACL_ERROR_RT_INVALID_HANDLE;
-  else if (!reserve(queue, count))
-    status = ACL_ERROR_BAD_ALLOC;
-  else
-    push(queue, steps, count);
+  const aclError status = push_all(queue, steps, count, mark);
   pthread_mutex_unlock(&queue->lock);
+  if (behind == NULL) return status;
+  if (status == ACL_SUCCESS) {
+    *behind = mark;
+  } else {
+    pg_mark_release(mark); /* the step's */
+    pg_mark_release(mark);
+  }
   return status;
 }
 
@@ -369,17 +442,27 @@ static bool is_own(const struct pg_queue *queue) {
   return queue->busy && pthread_equal(queue->runner, pthread_self());
 }
 
+/* The steps that the caller runs may call the program's functions, so it must not be cancelled in
+ * any of them. */
 aclError pg_queue_sync(struct pg_queue *queue, int64_t timeout_ns, struct pg_failure *failure) {
+  const int cancel = pg_cancel_off();
   pthread_mutex_lock(&queue->lock);
   const bool own = is_own(queue);
-  const bool reached = !own && reach(queue, queue->pushed, timeout_ns);
+  struct waiter here = {.ticket = queue->pushed, .next = queue->waiters};
+  queue->waiters = &here;
+  const bool reached = !own && reach(queue, here.ticket, timeout_ns);
+  struct waiter **link = &queue->waiters;
+  while (*link != &here) link = &(*link)->next;
+  *link = here.next;
   if (reached && queue->failure.code != ACL_SUCCESS) {
     *failure = queue->failure;
     queue->failure.code = ACL_SUCCESS;
   }
   pthread_mutex_unlock(&queue->lock);
+  pg_cancel_restore(cancel);
   if (own) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
-  return reached ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+  if (!reached) return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+  return here.lost ? ACL_ERROR_RT_STREAM_ABORT : ACL_SUCCESS;
 }
 
 bool pg_queue_idle(struct pg_queue *queue) {
@@ -390,7 +473,16 @@ bool pg_queue_idle(struct pg_queue *queue) {
   return idle;
 }
 
-void pg_queue_abort(struct pg_queue *queue) { discard_queued(queue); }
+enum pg_activity pg_queue_activity(struct pg_queue *queue, uint64_t *done) {
+  pthread_mutex_lock(&queue->lock);
+  *done = completed(queue);
+  const enum pg_activity activity = *done == queue->pushed          ? PG_IDLE
+                                    : queue->busy && queue->waiting ? PG_WAITING
+                                                                    : PG_WORKING;
+  kick(queue);
+  pthread_mutex_unlock(&queue->lock);
+  return activity;
+}
 
 void pg_queue_set_stop_on_failure(struct pg_queue *queue, bool stop) {
   pthread_mutex_lock(&queue->lock);
@@ -405,9 +497,11 @@ bool pg_queue_on_own_step(struct pg_queue *queue) {
   return own;
 }
 
-/* Makes the running step stop waiting for whatever it waits for. */
-static void interrupt(struct pg_queue *queue) {
+/* Raises stop and wakes the running step, whatever it waits for. */
+void pg_queue_interrupt(struct pg_queue *queue) {
   pthread_mutex_lock(&queue->lock);
+  if (queue->busy) atomic_store(&queue->stop, true);
+  if (queue->busy && queue->stoppable) tell_waiters(queue, queue->running);
   struct pg_queue *other = queue->blocked_on;
   if (other != NULL) retain(other); /* alive: the running step holds its mark */
   pthread_mutex_unlock(&queue->lock);
@@ -421,6 +515,7 @@ static void interrupt(struct pg_queue *queue) {
 }
 
 void pg_queue_close(struct pg_queue *queue, bool drop) {
+  const int cancel = pg_cancel_off();
   if (drop) {
     count_detached(1); /* before the executor can see that it should end */
     atomic_store(&queue->dropped, true);
@@ -431,8 +526,8 @@ void pg_queue_close(struct pg_queue *queue, bool drop) {
   pthread_cond_signal(&queue->wake);
   pthread_mutex_unlock(&queue->lock);
   if (drop) {
-    discard_queued(queue);
-    interrupt(queue);
+    pg_queue_discard(queue);
+    pg_queue_interrupt(queue);
     pthread_mutex_lock(&queue->lock); /* the executor may have looked before the queue was empty */
     pthread_cond_signal(&queue->wake);
     pthread_mutex_unlock(&queue->lock);
@@ -440,33 +535,7 @@ void pg_queue_close(struct pg_queue *queue, bool drop) {
   } else {
     pthread_join(queue->thread, NULL);
   }
-}
-
-aclError pg_mark_record(struct pg_queue *queue, struct pg_mark **out) {
-  struct pg_mark *mark = pg_alloc_zeroed(sizeof *mark);
-  if (mark == NULL) return ACL_ERROR_BAD_ALLOC;
-  atomic_init(&mark->refs, 2); /* the caller and the step */
-  retain(queue);
-  mark->queue = queue;
-  const struct pg_step step = {.kind = PG_STEP_MARK, .u.mark = mark};
-  aclError status = ACL_SUCCESS;
-  pthread_mutex_lock(&queue->lock);
-  if (queue->closing)
-    status = ACL_ERROR_RT_INVALID_HANDLE;
-  else if (!reserve(queue, 1))
-    status = ACL_ERROR_BAD_ALLOC;
-  else {
-    mark->ticket = queue->pushed + 1;
-    push(queue, &step, 1);
-  }
-  pthread_mutex_unlock(&queue->lock);
-  if (status == ACL_SUCCESS) {
-    *out = mark;
-  } else {
-    pg_mark_release(mark);
-    pg_mark_release(mark);
-  }
-  return status;
+  pg_cancel_restore(cancel);
 }
 
 void pg_mark_retain(struct pg_mark *mark) { atomic_fetch_add(&mark->refs, 1); }
@@ -488,12 +557,16 @@ bool pg_mark_done(struct pg_mark *mark) {
 
 aclError pg_mark_sync(struct pg_mark *mark, int64_t timeout_ns) {
   struct pg_queue *queue = mark->queue;
+  const int cancel = pg_cancel_off();
   pthread_mutex_lock(&queue->lock);
   const bool never = is_own(queue) && completed(queue) < mark->ticket;
   const bool reached = !never && reach(queue, mark->ticket, timeout_ns);
   pthread_mutex_unlock(&queue->lock);
+  pg_cancel_restore(cancel);
   if (never) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
   return reached ? ACL_SUCCESS : ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
 }
+
+bool pg_mark_discarded(struct pg_mark *mark) { return atomic_load(&mark->time_ns) == 0; }
 
 int64_t pg_mark_time_ns(struct pg_mark *mark) { return atomic_load(&mark->time_ns); }

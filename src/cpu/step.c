@@ -33,7 +33,7 @@ static int threads_for(int64_t bytes) {
 }
 
 /* One item is a row, or a block of the only row. */
-static void copy_items(const void *args, int64_t begin, int64_t end) {
+static void copy_items(const void *args, int64_t begin, int64_t end, struct pg_scratch *scratch) {
   const struct pg_copy *c = args;
   if (c->height == 1) {
     const size_t from = (size_t)begin * COPY_BLOCK;
@@ -41,7 +41,7 @@ static void copy_items(const void *args, int64_t begin, int64_t end) {
     memmove((char *)c->dst + from, (const char *)c->src + from, to - from);
     return;
   }
-  for (int64_t row = begin; row < end; row++)
+  for (int64_t row = begin; row < end && !pg_is_stopped(scratch); row++)
     memmove((char *)c->dst + (size_t)row * c->dst_pitch,
             (const char *)c->src + (size_t)row * c->src_pitch, c->width);
 }
@@ -52,17 +52,19 @@ static bool overlaps(const struct pg_copy *c) {
   return dst < src + c->width && src < dst + c->width;
 }
 
-void pg_copy_run(const struct pg_copy *copy) {
+void pg_copy_run(const struct pg_copy *copy, const atomic_bool *stop) {
   if (copy->height == 1 && overlaps(copy)) {
     memmove(copy->dst, copy->src, copy->width);
     return;
   }
   const int64_t items = copy->height == 1 ? (int64_t)((copy->width + COPY_BLOCK - 1) / COPY_BLOCK)
                                           : (int64_t)copy->height;
-  pg_workers_run(copy_items, copy, items, threads_for((int64_t)(copy->width * copy->height)));
+  struct pg_scratch scratch = {.stop = stop};
+  pg_workers_run(copy_items, copy, items, threads_for((int64_t)(copy->width * copy->height)),
+                 &scratch);
 }
 
-void pg_fill_run(const struct pg_fill *fill) {
+void pg_fill_run(const struct pg_fill *fill, const atomic_bool *stop) {
   const int64_t bytes = (int64_t)fill->count * fill->element;
   const int64_t block = COPY_BLOCK / fill->element;
   const struct pg_fill_args whole = {.dst = fill->dst,
@@ -72,12 +74,13 @@ void pg_fill_run(const struct pg_fill *fill) {
                                      .element = fill->element};
   const int64_t blocks = (int64_t)fill->count / block, rest = (int64_t)fill->count % block;
   pg_kernel_fn *fn = pg_kernel_find(PG_KERNEL_FILL, ACL_DT_UNDEFINED);
-  pg_workers_run(fn, &whole, blocks, threads_for(bytes));
+  struct pg_scratch scratch = {.stop = stop};
+  pg_workers_run(fn, &whole, blocks, threads_for(bytes), &scratch);
   if (rest > 0) {
     struct pg_fill_args tail = whole;
     tail.dst = (char *)fill->dst + blocks * COPY_BLOCK;
     tail.width = rest;
-    fn(&tail, 0, 1);
+    fn(&tail, 0, 1, &scratch);
   }
 }
 
@@ -112,13 +115,13 @@ static bool is_satisfied(const struct pg_value *v) {
 
 /* The value may also be written by a kernel or by the program itself, which wakes nobody:
  * so the wait looks again every millisecond. */
-static aclError wait_value(const struct pg_value *v, const atomic_bool *dropped,
+static aclError wait_value(const struct pg_value *v, const atomic_bool *stop,
                            struct pg_failure *why) {
   const int64_t deadline = pg_deadline(v->timeout_ns);
   (void)pthread_once(&values_once, values_init);
   pthread_mutex_lock(&values_lock);
   bool late = false;
-  while (!atomic_load(dropped) && !late && !is_satisfied(v)) {
+  while (!atomic_load(stop) && !late && !is_satisfied(v)) {
     const int64_t now = pg_now_ns();
     const int64_t look = now + PG_NS_PER_MS;
     late = deadline != PG_FOREVER && now >= deadline;
@@ -134,33 +137,35 @@ static aclError wait_value(const struct pg_value *v, const atomic_bool *dropped,
   return why->code;
 }
 
-static aclError run_kernel(struct pg_step *step, struct pg_failure *why) {
+static aclError run_kernel(struct pg_step *step, struct pg_scratch *scratch,
+                           struct pg_failure *why) {
   struct pg_kernel_step *k = &step->u.kernel;
   pg_kernel_fn *fn = pg_kernel_find(k->id, k->dtype);
   const int threads = threads_for(step->bytes);
   if (k->judge == NULL) {
-    pg_workers_run(fn, &k->args, k->items, threads);
+    pg_workers_run(fn, &k->args, k->items, threads, scratch);
     return ACL_SUCCESS;
   }
   struct pg_index_report report = {.count = 0, .position = INT64_MAX};
   k->args.scatter.report = &report;
-  pg_workers_run(fn, &k->args, k->items, threads);
-  return report.count == 0 ? ACL_SUCCESS : k->judge(&k->args, &report, why);
+  pg_workers_run(fn, &k->args, k->items, threads, scratch);
+  if (report.count == 0 || pg_is_stopped(scratch)) return ACL_SUCCESS;
+  return k->judge(&k->args, &report, why);
 }
 
-aclError pg_step_run(struct pg_step *step, const atomic_bool *dropped, struct pg_failure *why) {
+aclError pg_step_run(struct pg_step *step, struct pg_scratch *scratch, struct pg_failure *why) {
   switch (step->kind) {
     case PG_STEP_KERNEL: {
       const pg_float_env before = pg_float_env_enter();
-      const aclError status = run_kernel(step, why);
+      const aclError status = run_kernel(step, scratch, why);
       pg_float_env_leave(before);
       return status;
     }
     case PG_STEP_COPY:
-      pg_copy_run(&step->u.copy);
+      pg_copy_run(&step->u.copy, scratch->stop);
       return ACL_SUCCESS;
     case PG_STEP_FILL:
-      pg_fill_run(&step->u.fill);
+      pg_fill_run(&step->u.fill, scratch->stop);
       return ACL_SUCCESS;
     case PG_STEP_CALL:
       return step->u.call.fn(&step->u.call, why);
@@ -168,7 +173,7 @@ aclError pg_step_run(struct pg_step *step, const atomic_bool *dropped, struct pg
       write_value(&step->u.value);
       return ACL_SUCCESS;
     case PG_STEP_WAIT_VALUE:
-      return wait_value(&step->u.value, dropped, why);
+      return wait_value(&step->u.value, scratch->stop, why);
     default:
       pg_failure_set(why, ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "step kind %d is unknown",
                      (int)step->kind);

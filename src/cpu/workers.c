@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "core/fork.h"
 #include "core/status.h"
 #include "core/thread.h"
 #include "cpu/cpu_count.h"
@@ -25,6 +26,7 @@ struct share {
 struct job {
   pg_kernel_fn *fn;
   const void *args;
+  const atomic_bool *stop;
   int64_t items;
   int shares;
   int room;          /* workers that may still join */
@@ -53,22 +55,30 @@ static struct {
 /* Guards the changing of the set itself: start, stop, resize. */
 static pthread_mutex_t resize = PTHREAD_MUTEX_INITIALIZER;
 
-static void run_chunk(const struct job *job, int64_t chunk) {
+/* Neither they nor the locks that they may have held are in the child. */
+static void after_fork_in_child(void) {
+  if (atomic_load(&workers.running) > 0) pg_fork_lost();
+}
+__attribute__((constructor(PG_FORK_OUTER))) static void watch_forks(void) {
+  (void)pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+static void run_chunk(const struct job *job, int64_t chunk, struct pg_scratch *scratch) {
   /* split evenly without a product that could overflow */
   const int64_t chunks = (int64_t)job->shares * CHUNKS_PER_SHARE;
   const int64_t base = job->items / chunks, rest = job->items % chunks;
   const int64_t begin = base * chunk + (chunk < rest ? chunk : rest);
   const int64_t end = begin + base + (chunk < rest);
-  if (begin < end) job->fn(job->args, begin, end);
+  if (begin < end && !pg_is_stopped(scratch)) job->fn(job->args, begin, end, scratch);
 }
 
-static void work(struct job *job, int thread) {
+static void work(struct job *job, int thread, struct pg_scratch *scratch) {
   for (int i = 0; i < job->shares; i++) {
     const int share = (thread + i) % job->shares;
     for (;;) {
       const int part = atomic_fetch_add_explicit(&job->share[share].next, 1, memory_order_relaxed);
       if (part >= CHUNKS_PER_SHARE) break;
-      run_chunk(job, (int64_t)share * CHUNKS_PER_SHARE + part);
+      run_chunk(job, (int64_t)share * CHUNKS_PER_SHARE + part, scratch);
     }
   }
 }
@@ -86,11 +96,12 @@ static struct job *open_job(void) {
   return NULL;
 }
 
-static void help(struct job *job, int thread) {
+static void help(struct job *job, int thread, struct pg_scratch *scratch) {
   job->room--;
   atomic_fetch_add(&job->inside, 1);
   pthread_mutex_unlock(&workers.lock);
-  work(job, thread);
+  scratch->stop = job->stop;
+  work(job, thread, scratch);
   pthread_mutex_lock(&workers.lock);
   if (atomic_fetch_sub(&job->inside, 1) == 1) pthread_cond_broadcast(&workers.left);
 }
@@ -111,12 +122,15 @@ static bool spin(void) {
 }
 
 static void *worker(void *number) {
+  _Alignas(
+      PG_SCRATCH_ALIGNMENT) unsigned char room[PG_SCRATCH_BYTES]; /* pg_thread_create's stack */
+  struct pg_scratch scratch = {.room = room};
   (void)pg_float_env_enter(); /* for the life of the thread */
   pthread_mutex_lock(&workers.lock);
   while (!workers.stop) {
     struct job *job = open_job();
     if (job != NULL) {
-      help(job, (int)(intptr_t)number);
+      help(job, (int)(intptr_t)number, &scratch);
     } else if (!spin() && !workers.stop) {
       workers.sleeping++;
       pthread_cond_wait(&workers.wake, &workers.lock);
@@ -145,7 +159,9 @@ static void stop_workers(void) {
   pthread_cond_broadcast(&workers.wake);
   const int running = workers.running;
   pthread_mutex_unlock(&workers.lock);
+  const int cancel = pg_cancel_off();
   for (int i = 0; i < running; i++) pthread_join(workers.ids[i], NULL);
+  pg_cancel_restore(cancel);
   pthread_mutex_lock(&workers.lock);
   workers.running = 0;
   workers.stop = false;
@@ -178,7 +194,8 @@ static void withdraw(struct job *job) {
     spin_until_left(job);
     pthread_mutex_lock(&workers.lock);
   }
-  while (atomic_load(&job->inside) > 0) pthread_cond_wait(&workers.left, &workers.lock);
+  while (atomic_load(&job->inside) > 0)
+    (void)pg_cond_wait_until(&workers.left, &workers.lock, PG_FOREVER);
   pthread_mutex_unlock(&workers.lock);
 }
 
@@ -186,17 +203,19 @@ bool pg_workers_are_awake(void) {
   return atomic_load(&workers.sleeping) < atomic_load(&workers.running);
 }
 
-void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threads) {
+void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threads,
+                    struct pg_scratch *scratch) {
   const int count = pg_workers_count();
   if (threads > count) threads = count;
   if (threads > items) threads = (int)items;
   if (threads <= 1) {
-    if (items > 0) fn(args, 0, items);
+    if (items > 0) fn(args, 0, items, scratch);
     return;
   }
   struct job job; /* not cleared as a whole: most shares are never used */
   job.fn = fn;
   job.args = args;
+  job.stop = scratch->stop;
   job.items = items;
   job.room = threads - 1;
   job.shares = threads < SHARES_MAX ? threads : SHARES_MAX;
@@ -207,7 +226,7 @@ void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threa
   pthread_mutex_unlock(&workers.lock);
   if (short_handed) start_workers(count - 1);
   post(&job);
-  work(&job, 0);
+  work(&job, 0, scratch);
   withdraw(&job);
 }
 
@@ -253,6 +272,7 @@ int poolgrad_threads(void) { return pg_workers_count(); }
 int poolgrad_set_threads(int count) {
   PG_CHECK(count >= 0 && count <= THREADS_MAX, ACL_ERROR_INVALID_PARAM,
            "count is %d, allowed is 1 to %d, or 0 for the default", count, THREADS_MAX);
+  PG_TRY(pg_fork_check(__func__));
   if (count == 0) PG_TRY(environment_count(__func__, &count));
   pthread_mutex_lock(&resize);
   stop_workers();

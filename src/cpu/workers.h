@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "acl/acl_base.h"
-#include "kernels/kernels.h"
+#include "cpu/scratch.h"
 
 /* Reads POOLGRAD_THREADS; a sentence for what is not a positive number. */
 aclError pg_workers_configure(const char *api);
@@ -21,8 +21,10 @@ int pg_workers_count(void);
 bool pg_workers_are_awake(void);
 
 /* Runs fn over [0, items) on at most `threads` threads and returns when all of it is done.
- * Several callers at once share the workers. */
-void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threads);
+ * Several callers at once share the workers.  The caller computes in `scratch`, whose stop also
+ * makes the workers leave the rest undone. */
+void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threads,
+                    struct pg_scratch *scratch);
 
 /* Ends the worker threads; the next run starts them again. */
 void pg_workers_stop(void);

@@ -24,7 +24,7 @@ struct pg_mark {
   struct pg_mark *next;    /* of the spare ones */
 };
 
-enum { LOOK_NS = 5000000, DEVICES_MAX = 64 }; /* a dropped queue may go unseen for so long */
+enum { LOOK_NS = 5000000, DEVICES_MAX = 64 }; /* a stopped step may go unseen for so long */
 
 /* Marks with their events, for the next record on the device. */
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the lists */
@@ -130,13 +130,15 @@ bool pg_cuda_mark_done(struct pg_mark *mark) {
   }
 }
 
+bool pg_cuda_mark_discarded(struct pg_mark *mark) { return atomic_load(&mark->state) == DROPPED; }
+
 /* Until the queue has got to the mark. */
-static bool await_issue(struct pg_mark *mark, int64_t deadline, const atomic_bool *dropped) {
+static bool await_issue(struct pg_mark *mark, int64_t deadline, const atomic_bool *stop) {
   struct pg_queue *queue = mark->queue;
   bool late = false;
   pthread_mutex_lock(&queue->lock);
   while ((atomic_load(&mark->state) == PENDING || pg_cuda_completed(queue) < mark->ticket) &&
-         !late && !(dropped != NULL && atomic_load(dropped))) {
+         !late && !(stop != NULL && atomic_load(stop))) {
     const int64_t now = pg_now_ns();
     late = deadline != PG_FOREVER && now >= deadline;
     const int64_t soon = now + LOOK_NS;
@@ -147,9 +149,9 @@ static bool await_issue(struct pg_mark *mark, int64_t deadline, const atomic_boo
   return !late;
 }
 
-static bool await_event(struct pg_mark *mark, int64_t deadline, const atomic_bool *dropped) {
+static bool await_event(struct pg_mark *mark, int64_t deadline, const atomic_bool *stop) {
   int looks = 0;
-  while (!pg_cuda_mark_done(mark) && !(dropped != NULL && atomic_load(dropped))) {
+  while (!pg_cuda_mark_done(mark) && !(stop != NULL && atomic_load(stop))) {
     if (deadline != PG_FOREVER && pg_now_ns() >= deadline) return false;
     pg_cuda_pause(&looks, deadline);
   }
@@ -157,9 +159,9 @@ static bool await_event(struct pg_mark *mark, int64_t deadline, const atomic_boo
 }
 
 bool pg_cuda_mark_await(struct pg_mark *mark, bool done, int64_t deadline,
-                        const atomic_bool *dropped) {
-  if (atomic_load(&mark->state) == PENDING && !await_issue(mark, deadline, dropped)) return false;
-  return !done || await_event(mark, deadline, dropped);
+                        const atomic_bool *stop) {
+  if (atomic_load(&mark->state) == PENDING && !await_issue(mark, deadline, stop)) return false;
+  return !done || await_event(mark, deadline, stop);
 }
 
 /* Without a time limit CUDA itself waits, which is quickest. */

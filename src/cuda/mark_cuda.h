@@ -9,6 +9,7 @@
 void pg_cuda_mark_retain(struct pg_mark *mark);
 void pg_cuda_mark_release(struct pg_mark *mark);
 bool pg_cuda_mark_done(struct pg_mark *mark);
+bool pg_cuda_mark_discarded(struct pg_mark *mark);
 aclError pg_cuda_mark_sync(struct pg_mark *mark, int64_t timeout_ns);
 int64_t pg_cuda_mark_time_ns(struct pg_mark *mark);
 
@@ -24,9 +25,8 @@ void pg_cuda_mark_drop(struct pg_mark *mark);
 bool pg_cuda_mark_is_issued(const struct pg_mark *mark);
 cudaError_t pg_cuda_mark_wait_on(const struct pg_mark *mark, cudaStream_t stream);
 
-/* Waits until it is issued (done: until it is done), *dropped becomes true or the time is up; the
+/* Waits until it is issued (done: until it is done), *stop becomes true or the time is up; the
  * last makes it false. */
-bool pg_cuda_mark_await(struct pg_mark *mark, bool done, int64_t deadline,
-                        const atomic_bool *dropped);
+bool pg_cuda_mark_await(struct pg_mark *mark, bool done, int64_t deadline, const atomic_bool *stop);
 
 #endif

@@ -27,6 +27,15 @@
 #include "cuda/report_cuda.h"
 #include "cuda/step_cuda.h"
 
+/* A thread inside sync: it is told when a step that it waits for is discarded or stopped. */
+struct pg_cuda_waiter {
+  uint64_t ticket;
+  bool lost;
+  struct pg_cuda_waiter *next;
+};
+
+enum { PG_CUDA_MARKED_STEPS = 1 }; /* how many steps a mark may be asked behind of at once */
+
 struct pg_cuda_link {
   struct pg_cuda_link *next;
   struct pg_step step;
@@ -46,7 +55,7 @@ static void count_detached(int change) {
 
 void pg_cuda_queues_wait_gone(void) {
   pthread_mutex_lock(&detached_lock);
-  while (detached > 0) pthread_cond_wait(&detached_none, &detached_lock);
+  while (detached > 0) (void)pg_cond_wait_until(&detached_none, &detached_lock, PG_FOREVER);
   pthread_mutex_unlock(&detached_lock);
 }
 
@@ -200,12 +209,19 @@ static struct pg_cuda_link *pop(struct pg_queue *queue) {
   return link;
 }
 
+static bool is_wait(const struct pg_step *step) {
+  return step->kind == PG_STEP_WAIT || step->kind == PG_STEP_WAIT_VALUE ||
+         (step->kind == PG_STEP_CALL && step->u.call.waits);
+}
+
 /* The first step of the list.  Lock held on entry and on return. */
 static void run_one(struct pg_queue *queue) {
   struct pg_cuda_link *link = pop(queue);
   const struct pg_step *step = &link->step;
   const uint64_t ticket = queue->running = queue->pushed - queue->count;
   queue->busy = true;
+  queue->waiting = is_wait(step);
+  atomic_store(&queue->stop, atomic_load(&queue->dropped));
   pthread_mutex_unlock(&queue->lock);
   CUcontext before; /* a host function may have left another device current */
   (void)pg_cuda_enter(queue->options.device, &before);
@@ -363,41 +379,41 @@ static aclError put(struct pg_queue *queue, const struct pg_step *steps, size_t 
   return queue->closing ? ACL_ERROR_RT_INVALID_HANDLE : enqueue(queue, steps, count);
 }
 
-aclError pg_cuda_submit(struct pg_queue *queue, const struct pg_step *steps, size_t count) {
-  const int device = queue->options.device;
-  struct trouble trouble = {cudaSuccess, 0};
-  CUcontext before;
-  if (!pg_cuda_enter(device, &before)) return ACL_ERROR_RT_INTERNAL_ERROR;
+/* The steps and a mark behind them, which is a step too: all of them in one go. */
+static aclError put_all(struct pg_queue *queue, const struct pg_step *steps, size_t count,
+                        struct pg_mark *behind, struct trouble *trouble) {
+  struct pg_step all[PG_CUDA_MARKED_STEPS + 1];
   bool direct = true;
   for (size_t i = 0; i < count; i++) direct = direct && pg_cuda_step_is_device(&steps[i]);
   pthread_mutex_lock(&queue->lock);
-  const aclError status = put(queue, steps, count, direct, &trouble);
+  if (behind != NULL) {
+    for (size_t i = 0; i < count; i++) all[i] = steps[i];
+    all[count++] = (struct pg_step){.kind = PG_STEP_MARK, .u.mark = behind};
+    pg_cuda_mark_number(behind, queue->pushed + count);
+    steps = all;
+  }
+  const aclError status = put(queue, steps, count, direct, trouble);
   pthread_mutex_unlock(&queue->lock);
-  pg_cuda_leave(device, before);
-  if (trouble.error != cudaSuccess) pg_cuda_fail_with(queue, trouble.ticket, trouble.error);
   return status;
 }
 
-aclError pg_cuda_record(struct pg_queue *queue, struct pg_mark **out) {
+aclError pg_cuda_submit(struct pg_queue *queue, const struct pg_step *steps, size_t count,
+                        struct pg_mark **behind) {
   const int device = queue->options.device;
   struct trouble trouble = {cudaSuccess, 0};
   CUcontext before;
+  if (behind != NULL && count > PG_CUDA_MARKED_STEPS) return ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT;
   if (!pg_cuda_enter(device, &before)) return ACL_ERROR_RT_INTERNAL_ERROR;
-  aclError status = ACL_ERROR_BAD_ALLOC;
-  struct pg_mark *mark = pg_cuda_mark_new(queue);
-  if (mark != NULL) {
-    const struct pg_step step = {.kind = PG_STEP_MARK, .u.mark = mark};
-    pthread_mutex_lock(&queue->lock);
-    pg_cuda_mark_number(mark, queue->pushed + 1);
-    status = put(queue, &step, 1, true, &trouble);
-    pthread_mutex_unlock(&queue->lock);
-    if (status == ACL_SUCCESS)
-      *out = mark;
-    else
-      pg_cuda_mark_release(mark); /* the step's */
-    if (status != ACL_SUCCESS) pg_cuda_mark_release(mark);
+  struct pg_mark *mark = behind == NULL ? NULL : pg_cuda_mark_new(queue);
+  const bool short_of_memory = behind != NULL && mark == NULL;
+  const aclError status =
+      short_of_memory ? ACL_ERROR_BAD_ALLOC : put_all(queue, steps, count, mark, &trouble);
+  if (mark != NULL && status != ACL_SUCCESS) {
+    pg_cuda_mark_release(mark); /* the step's */
+    pg_cuda_mark_release(mark);
   }
   pg_cuda_leave(device, before);
+  if (status == ACL_SUCCESS && behind != NULL) *behind = mark;
   if (trouble.error != cudaSuccess) pg_cuda_fail_with(queue, trouble.ticket, trouble.error);
   return status;
 }
@@ -415,17 +431,35 @@ aclError pg_cuda_sync(struct pg_queue *queue, int64_t timeout_ns, struct pg_fail
   const int64_t deadline = pg_deadline(timeout_ns);
   CUcontext before;
   if (!pg_cuda_enter(device, &before)) return ACL_ERROR_RT_INTERNAL_ERROR;
+  const int cancel = pg_cancel_off(); /* settle may call the program's functions */
   pthread_mutex_lock(&queue->lock);
   const bool own = pg_cuda_is_own(queue);
-  const bool reached = !own && reach(queue, queue->pushed, deadline) && settle(queue, deadline);
+  struct pg_cuda_waiter here = {.ticket = queue->pushed, .next = queue->waiters};
+  queue->waiters = &here;
+  const bool reached = !own && reach(queue, here.ticket, deadline) && settle(queue, deadline);
+  struct pg_cuda_waiter **link = &queue->waiters;
+  while (*link != &here) link = &(*link)->next;
+  *link = here.next;
   if (reached && queue->failure.code != ACL_SUCCESS) {
     *failure = queue->failure;
     queue->failure.code = ACL_SUCCESS;
   }
   pthread_mutex_unlock(&queue->lock);
+  pg_cancel_restore(cancel);
   pg_cuda_leave(device, before);
   if (own) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
-  return reached ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+  if (!reached) return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+  return here.lost ? ACL_ERROR_RT_STREAM_ABORT : ACL_SUCCESS;
+}
+
+/* Steps that are on the CUDA stream count as done here: only the list can wait for ever. */
+enum pg_activity pg_cuda_activity(struct pg_queue *queue, uint64_t *done) {
+  pthread_mutex_lock(&queue->lock);
+  *done = pg_cuda_completed(queue);
+  const bool listed = *done != queue->pushed, waiting = queue->busy && queue->waiting;
+  pthread_mutex_unlock(&queue->lock);
+  if (listed) return waiting ? PG_WAITING : PG_WORKING;
+  return pg_cuda_idle(queue) ? PG_IDLE : PG_WORKING;
 }
 
 /* Asking a stream that is captured would end the capture. */
@@ -450,12 +484,19 @@ bool pg_cuda_idle(struct pg_queue *queue) {
   return idle;
 }
 
+/* Tells the threads inside sync that wait for this ticket or a later one.  Lock held. */
+static void tell_waiters(struct pg_queue *queue, uint64_t lost) {
+  for (struct pg_cuda_waiter *w = queue->waiters; w != NULL; w = w->next)
+    w->lost = w->lost || w->ticket >= lost;
+}
+
 /* Takes the steps that have not begun out of the list. */
-static void discard_listed(struct pg_queue *queue) {
+void pg_cuda_discard(struct pg_queue *queue) {
   pthread_mutex_lock(&queue->lock);
   struct pg_cuda_link *link = queue->first;
   queue->first = NULL;
   queue->last = &queue->first;
+  if (queue->count > 0) tell_waiters(queue, queue->pushed - queue->count + 1);
   queue->count = 0;
   pthread_mutex_unlock(&queue->lock);
   while (link != NULL) {
@@ -469,7 +510,13 @@ static void discard_listed(struct pg_queue *queue) {
   pthread_mutex_unlock(&queue->lock);
 }
 
-void pg_cuda_abort(struct pg_queue *queue) { discard_listed(queue); }
+/* A step of the thread's that waits looks at stop every few milliseconds. */
+void pg_cuda_interrupt(struct pg_queue *queue) {
+  pthread_mutex_lock(&queue->lock);
+  if (queue->busy) atomic_store(&queue->stop, true);
+  if (queue->busy && queue->waiting) tell_waiters(queue, queue->running);
+  pthread_mutex_unlock(&queue->lock);
+}
 
 void pg_cuda_set_stop_on_failure(struct pg_queue *queue, bool stop) {
   pthread_mutex_lock(&queue->lock);
@@ -494,14 +541,15 @@ void *pg_cuda_native_stream(struct pg_queue *queue) {
 static void close_at_once(struct pg_queue *queue) {
   count_detached(1); /* before the thread can see that it should end */
   atomic_store(&queue->dropped, true);
-  discard_listed(queue);
+  pg_cuda_discard(queue);
+  pg_cuda_interrupt(queue);
   pthread_mutex_lock(&queue->lock);
   const bool working = cudaStreamQuery(queue->stream) == cudaErrorNotReady;
   const bool thread = queue->started || (working && start_thread(queue));
   queue->closing = true;
   pthread_cond_signal(&queue->wake);
   pthread_mutex_unlock(&queue->lock);
-  discard_listed(queue); /* what came in between */
+  pg_cuda_discard(queue); /* what came in between */
   if (thread)
     pthread_detach(queue->thread);
   else
@@ -522,9 +570,11 @@ static void close_after_work(struct pg_queue *queue) {
 void pg_cuda_queue_close(struct pg_queue *queue, bool drop) {
   CUcontext before;
   const bool entered = pg_cuda_enter(queue->options.device, &before);
+  const int cancel = pg_cancel_off();
   if (drop)
     close_at_once(queue);
   else
     close_after_work(queue);
+  pg_cancel_restore(cancel);
   if (entered) pg_cuda_leave(queue->options.device, before);
 }

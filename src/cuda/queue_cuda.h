@@ -16,20 +16,23 @@ struct pg_queue {
   struct pg_queue_options options;
   atomic_int refs;     /* the users together, marks */
   atomic_int users;    /* owner, thread: the last one gives back what is CUDA's */
-  atomic_bool dropped; /* the running step should give up waiting */
+  atomic_bool dropped; /* destroyed by force */
+  atomic_bool stop;    /* the thread's step should give up waiting; raised with the lock held */
   atomic_bool shown;   /* the program has been given the CUDA stream */
   cudaStream_t stream;
   pthread_t thread; /* once started */
 
-  pthread_mutex_t lock;       /* guards everything below, and the order of work on the stream */
-  pthread_cond_t wake;        /* the thread waits here; woken by push and close */
-  pthread_cond_t progress;    /* observers wait here; woken by the thread, discard and judges */
-  struct pg_cuda_link *first; /* the list: steps that wait for the thread */
-  struct pg_cuda_link **last; /* where the next one is hung */
-  uint64_t count;             /* of them */
-  uint64_t pushed;            /* ticket of the newest step, direct ones included */
-  uint64_t running;           /* ticket of the thread's step */
-  bool busy;                  /* the thread is at a step */
+  pthread_mutex_t lock;           /* guards everything below, and the order of work on the stream */
+  pthread_cond_t wake;            /* the thread waits here; woken by push and close */
+  pthread_cond_t progress;        /* observers wait here; woken by the thread, discard and judges */
+  struct pg_cuda_link *first;     /* the list: steps that wait for the thread */
+  struct pg_cuda_link **last;     /* where the next one is hung */
+  uint64_t count;                 /* of them */
+  uint64_t pushed;                /* ticket of the newest step, direct ones included */
+  uint64_t running;               /* ticket of the thread's step */
+  bool busy;                      /* the thread is at a step */
+  bool waiting;                   /* which waits for something outside this queue */
+  struct pg_cuda_waiter *waiters; /* threads inside sync, on their stacks */
   bool started, closing, stop_on_failure;
   unsigned observers;
   struct pg_failure failure;       /* the first one not yet handed out */
@@ -40,14 +43,16 @@ struct pg_queue {
 aclError pg_cuda_queue_create(const struct pg_queue_options *options, struct pg_queue **out);
 void pg_cuda_queue_close(struct pg_queue *queue, bool drop);
 void pg_cuda_queue_release(struct pg_queue *queue);
-aclError pg_cuda_submit(struct pg_queue *queue, const struct pg_step *steps, size_t count);
+aclError pg_cuda_submit(struct pg_queue *queue, const struct pg_step *steps, size_t count,
+                        struct pg_mark **behind);
 aclError pg_cuda_sync(struct pg_queue *queue, int64_t timeout_ns, struct pg_failure *failure);
 bool pg_cuda_idle(struct pg_queue *queue);
-void pg_cuda_abort(struct pg_queue *queue);
+enum pg_activity pg_cuda_activity(struct pg_queue *queue, uint64_t *done);
+void pg_cuda_discard(struct pg_queue *queue);
+void pg_cuda_interrupt(struct pg_queue *queue);
 void pg_cuda_set_stop_on_failure(struct pg_queue *queue, bool stop);
 bool pg_cuda_on_own_step(struct pg_queue *queue);
 void *pg_cuda_native_stream(struct pg_queue *queue);
-aclError pg_cuda_record(struct pg_queue *queue, struct pg_mark **out);
 
 /* Returns when the threads of dropped queues have ended. */
 void pg_cuda_queues_wait_gone(void);

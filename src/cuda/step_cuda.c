@@ -146,7 +146,7 @@ static aclError wait_for_mark(struct pg_queue *queue, const struct pg_wait *wait
                               struct pg_failure *why) {
   const bool limited = wait->timeout_ns != PG_FOREVER;
   const bool in_time =
-      pg_cuda_mark_await(wait->mark, limited, pg_deadline(wait->timeout_ns), &queue->dropped);
+      pg_cuda_mark_await(wait->mark, limited, pg_deadline(wait->timeout_ns), &queue->stop);
   cudaError_t error = cudaSuccess;
   if (!limited) error = pg_cuda_mark_wait_on(wait->mark, queue->stream);
   pg_cuda_mark_release(wait->mark);
@@ -185,7 +185,7 @@ static aclError wait_value(struct pg_queue *queue, const struct pg_value *v,
   uint64_t found = 0;
   int looks = 0;
   bool late = false;
-  while (!atomic_load(&queue->dropped) && !late) {
+  while (!atomic_load(&queue->stop) && !late) {
     error = look_at(queue->options.device, v->address, on_device, &found);
     if (error != cudaSuccess || is_satisfied(v, found)) break;
     late = deadline != PG_FOREVER && pg_now_ns() >= deadline;

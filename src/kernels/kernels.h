@@ -118,6 +118,4 @@ union pg_kernel_args {
   struct pg_repeat_args repeat;
 };
 
-typedef void pg_kernel_fn(const void *args, int64_t begin, int64_t end);
-
 #endif

@@ -7,6 +7,12 @@
 #include "core/checked.h"
 #include "ops/index_report.h"
 
+/* Inputs with stride 0 can ask for any amount of work on hardly any memory, which would keep a
+ * stream busy for days.  So many outputs are always done, and so many more for each byte of memory.
+ */
+#define OUTPUTS_FREE (INT64_C(1) << 30)
+enum { OUTPUTS_PER_BYTE = 64 };
+
 enum { REPEAT_PLANES = 64, BOX_CELLS = 4096 /* 16 KiB of floats: half a first-level cache */ };
 
 /* Memory a view's cells take, for choosing the number of threads: what 64 bits cannot hold (inputs
@@ -22,6 +28,27 @@ static int64_t byte_count(const struct pg_view *view) {
 static int64_t add_bytes(int64_t a, int64_t b) {
   int64_t sum;
   return pg_add(a, b, &sum) ? sum : INT64_MAX;
+}
+
+static int64_t element_count(const struct pg_view *view) {
+  const int64_t element = (int64_t)aclDataTypeSize(view->tensor->dtype), bytes = byte_count(view);
+  return bytes == INT64_MAX ? INT64_MAX : bytes / element;
+}
+
+/* The memory that the views span must be in proportion to the outputs. */
+static aclnnStatus check_work(const char *api, const struct pg_view *grad_out,
+                              const struct pg_view *const *views, int count) {
+  const int64_t outputs = element_count(grad_out);
+  int64_t bytes = 0;
+  for (int i = 0; i < count; i++) bytes = add_bytes(bytes, views[i]->end - views[i]->begin);
+  PG_CHECK_AS(api, outputs <= OUTPUTS_FREE || outputs / OUTPUTS_PER_BYTE <= bytes,
+              ACLNN_ERR_PARAM_INVALID,
+              "gradOutput is %s, but all tensors together span %lld bytes of memory, for which at "
+              "most %lld elements of gradOutput are allowed",
+              pg_view_shape(grad_out), (long long)bytes,
+              (long long)(bytes < OUTPUTS_FREE / OUTPUTS_PER_BYTE ? OUTPUTS_FREE
+                                                                  : bytes * OUTPUTS_PER_BYTE));
+  return ACLNN_SUCCESS;
 }
 
 static bool is_empty(const struct pg_view *view) { return pg_tensor_is_empty(view->tensor); }
@@ -280,8 +307,10 @@ static aclnnStatus publish(const char *api, struct pg_plan *plan, aclnnStatus st
 
 aclnnStatus pg_plan_max_backward(const char *api, const struct pg_max_call *call,
                                  uint64_t *workspace_size, aclOpExecutor **executor) {
+  const struct pg_view *const views[] = {call->grad_out, call->index, call->grad_in};
   struct pg_plan *plan;
   aclnnStatus status = ACLNN_SUCCESS;
+  PG_TRY(check_work(api, call->grad_out, views, 3));
   PG_TRY(pg_plan_create(api, &plan));
   if (!is_empty(call->grad_in) && is_empty(call->grad_out)) {
     const struct pg_avg_call zeros = {
@@ -295,7 +324,9 @@ aclnnStatus pg_plan_max_backward(const char *api, const struct pg_max_call *call
 
 aclnnStatus pg_plan_avg_backward(const char *api, const struct pg_avg_call *call,
                                  uint64_t *workspace_size, aclOpExecutor **executor) {
+  const struct pg_view *const views[] = {call->grad_out, call->grad_in};
   struct pg_plan *plan;
+  PG_TRY(check_work(api, call->grad_out, views, 2));
   PG_TRY(pg_plan_create(api, &plan));
   if (!is_empty(call->grad_in) && !is_empty(call->grad_out) && is_repeat(call))
     plan_repeat(plan, call);

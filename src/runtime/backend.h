@@ -29,7 +29,7 @@ enum pg_step_kind {
   PG_STEP_WAIT, /* until a mark is done */
   PG_STEP_WRITE_VALUE,
   PG_STEP_WAIT_VALUE,
-  PG_STEP_MARK /* made by record() alone */
+  PG_STEP_MARK /* made by submit() alone */
 };
 
 /* height rows of width bytes; a plain copy has one row. */
@@ -56,6 +56,7 @@ struct pg_call {
   void (*discard)(
       const struct pg_call *self); /* instead of fn when the step is dropped; optional */
   bool own_thread; /* only on the queue's own thread, never on one that synchronises */
+  bool waits;      /* fn waits for something outside the queue, which may never come */
 };
 
 /* Comparisons are CANN's ACL_STREAM_WAIT_VALUE_*. */
@@ -71,6 +72,13 @@ struct pg_value {
 struct pg_wait {
   struct pg_mark *mark; /* the step owns a reference */
   int64_t timeout_ns;
+};
+
+/* What a queue is at. */
+enum pg_activity {
+  PG_IDLE,
+  PG_WORKING, /* it will end by itself */
+  PG_WAITING  /* for a mark, a value or somebody else's call */
 };
 
 struct pg_kernel_step {
@@ -135,32 +143,38 @@ struct pg_backend {
   aclError (*copy)(int device, const struct pg_copy *copy); /* at once, no queue involved */
   aclError (*fill)(int device, const struct pg_fill *fill);
 
-  /* Queues.  submit: all steps or none; ..._FEATURE_NOT_SUPPORT for steps that need the host while
-   * the device's own stream is being captured.  native_stream: that stream, NULL where there is
-   * none.  close: waits for the steps (drop: discards those not begun, waits for nothing);
-   * afterwards submit fails.  sync: until the steps submitted so far are done;
-   * ACL_ERROR_RT_STREAM_SYNC_TIMEOUT when the time is up, ..._FEATURE_NOT_SUPPORT from inside one
-   * of the queue's own steps; the first asynchronous failure goes to *failure, once.  With
-   * stop_on_failure the steps behind a failure are discarded until then. */
+  /* Queues.  submit: all steps or none, and with `behind` a mark right behind them, which the
+   * caller then owns; ..._FEATURE_NOT_SUPPORT for steps that need the host while the device's own
+   * stream is being captured.  native_stream: that stream, NULL where there is none.  close: waits
+   * for the steps (drop: discards those not begun, stops the running one if it can be stopped,
+   * waits for nothing); afterwards submit fails.  sync: until the steps submitted so far are done;
+   * ACL_ERROR_RT_STREAM_SYNC_TIMEOUT when the time is up, ..._STREAM_ABORT when some were discarded
+   * meanwhile, ..._FEATURE_NOT_SUPPORT from inside one of the queue's own steps; the first
+   * asynchronous failure goes to *failure, once.  With stop_on_failure the steps behind a failure
+   * are discarded until then.  activity: also how many steps are done; it only looks. */
   aclError (*queue_create)(const struct pg_queue_options *options, struct pg_queue **out);
   void (*queue_close)(struct pg_queue *queue, bool drop);
   void (*queue_release)(struct pg_queue *queue);
-  aclError (*submit)(struct pg_queue *queue, const struct pg_step *steps, size_t count);
+  aclError (*submit)(struct pg_queue *queue, const struct pg_step *steps, size_t count,
+                     struct pg_mark **behind);
   aclError (*sync)(struct pg_queue *queue, int64_t timeout_ns, struct pg_failure *failure);
   bool (*idle)(struct pg_queue *queue);
-  void (*abort)(struct pg_queue *queue); /* discards the steps not begun */
+  enum pg_activity (*activity)(struct pg_queue *queue, uint64_t *done);
+  void (*discard)(struct pg_queue *queue);   /* the steps that have not begun */
+  void (*interrupt)(struct pg_queue *queue); /* stops the running step if it can be stopped */
   void (*set_stop_on_failure)(struct pg_queue *queue, bool stop);
   bool (*on_own_step)(struct pg_queue *queue); /* is the caller inside one of its steps? */
   void *(*native_stream)(struct pg_queue *queue);
 
   /* Marks, counted.  A mark outlives its queue: a closed queue's marks are done. */
-  aclError (*record)(struct pg_queue *queue, struct pg_mark **out);
   void (*mark_retain)(struct pg_mark *mark);
   void (*mark_release)(struct pg_mark *mark);
   bool (*mark_done)(struct pg_mark *mark);
+  bool (*mark_discarded)(struct pg_mark *mark); /* of one that is done: did it count as done because
+                                                   its steps were discarded? */
   /* ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, or ..._FEATURE_NOT_SUPPORT from inside the queue's own step */
   aclError (*mark_sync)(struct pg_mark *mark, int64_t timeout_ns);
-  int64_t (*mark_time_ns)(struct pg_mark *mark); /* 0: was dropped, never reached */
+  int64_t (*mark_time_ns)(struct pg_mark *mark); /* 0: was discarded, never reached */
 };
 
 extern const struct pg_backend pg_backend_cpu;

@@ -9,6 +9,7 @@
  */
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/fork.h"
 #include "runtime/stream.h"
 
 struct callback {
@@ -27,6 +28,8 @@ static pthread_cond_t changed; /* woken by delivery, completion and unsubscribin
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct callback *first, **last = &first;
 static struct pg_stream *subscribers; /* streams leave it before they end */
+
+PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
 static void init(void) { pg_cond_init(&changed); }
 
@@ -60,7 +63,8 @@ static aclError deliver(const struct pg_call *self, struct pg_failure *why) {
     *last = callback;
     last = &callback->next;
     pthread_cond_broadcast(&changed);
-    while (callback->blocks && !callback->over) pthread_cond_wait(&changed, &lock);
+    while (callback->blocks && !callback->over)
+      (void)pg_cond_wait_until(&changed, &lock, PG_FOREVER);
   }
   pthread_mutex_unlock(&lock);
   callback_release(callback);
@@ -69,17 +73,11 @@ static aclError deliver(const struct pg_call *self, struct pg_failure *why) {
 
 static void discard(const struct pg_call *self) { callback_release(self->arg); }
 
-void pg_callbacks_forget(struct pg_stream *stream, bool ends) {
+/* Takes the stream's callbacks out of the list and ends them: whoever waits for them is woken. */
+void pg_callbacks_drop(struct pg_stream *stream) {
   struct callback *dropped = NULL;
   (void)pthread_once(&once, init);
   pthread_mutex_lock(&lock);
-  if (ends) stream->ended = true;
-  if (stream->subscribed) {
-    struct pg_stream **link = &subscribers;
-    while (*link != stream) link = &(*link)->next_subscribed;
-    *link = stream->next_subscribed;
-    stream->subscribed = false;
-  }
   for (struct callback **link = &first; *link != NULL;) {
     if ((*link)->stream == stream) {
       struct callback *callback = take(link);
@@ -97,6 +95,20 @@ void pg_callbacks_forget(struct pg_stream *stream, bool ends) {
     callback_release(dropped);
     dropped = next;
   }
+}
+
+void pg_callbacks_forget(struct pg_stream *stream, bool ends) {
+  (void)pthread_once(&once, init);
+  pthread_mutex_lock(&lock);
+  if (ends) stream->ended = true;
+  if (stream->subscribed) {
+    struct pg_stream **link = &subscribers;
+    while (*link != stream) link = &(*link)->next_subscribed;
+    *link = stream->next_subscribed;
+    stream->subscribed = false;
+  }
+  pthread_mutex_unlock(&lock);
+  pg_callbacks_drop(stream);
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
@@ -164,9 +176,10 @@ static aclError launch(const char *api, aclrtCallback fn, void *user_data, bool 
                    (int)stream->id);
   struct callback *callback = new_callback(fn, user_data, blocks, stream);
   if (callback == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for a callback");
-  const struct pg_step step = {.kind = PG_STEP_CALL,
-                               .u.call = {.fn = deliver, .arg = callback, .discard = discard}};
-  const aclError status = pg_stream_submit(api, stream, &step, 1);
+  const struct pg_step step = {
+      .kind = PG_STEP_CALL,
+      .u.call = {.fn = deliver, .arg = callback, .discard = discard, .waits = blocks}};
+  const aclError status = pg_stream_submit(api, stream, &step, 1, NULL);
   if (status != ACL_SUCCESS) callback_release(callback);
   return status;
 }
@@ -197,6 +210,34 @@ static struct callback **find_for(uint64_t thread) {
   return link;
 }
 
+_Thread_local int pg_inside_work;
+
+/* The blocking callbacks that this thread is inside of, the innermost first: their streams wait for
+ * them. */
+static _Thread_local const struct serving {
+  const struct pg_queue *queue;
+  const struct serving *outer;
+} * serving;
+
+bool pg_callbacks_is_serving(const struct pg_queue *queue) {
+  for (const struct serving *s = serving; s != NULL; s = s->outer)
+    if (s->queue == queue) return true;
+  return false;
+}
+
+static void call(const struct callback *callback) {
+  const struct serving here = {callback->stream->queue, serving};
+  if (callback->blocks) {
+    serving = &here;
+    pg_inside_work++;
+  }
+  callback->fn(callback->user_data);
+  if (callback->blocks) {
+    serving = here.outer;
+    pg_inside_work--;
+  }
+}
+
 /* Runs what is there for this thread.  Lock held on entry and return. */
 static bool run_pending(uint64_t thread) {
   bool any = false;
@@ -204,7 +245,7 @@ static bool run_pending(uint64_t thread) {
   while (*(link = find_for(thread)) != NULL) {
     struct callback *callback = take(link);
     pthread_mutex_unlock(&lock);
-    callback->fn(callback->user_data);
+    call(callback);
     pthread_mutex_lock(&lock);
     end(callback);
     pthread_mutex_unlock(&lock);
@@ -217,10 +258,13 @@ static bool run_pending(uint64_t thread) {
 
 aclError aclrtProcessReport(int32_t timeout) {
   const uint64_t self = (uint64_t)pthread_self();
+  PG_TRY(pg_fork_check(__func__));
   PG_CHECK(timeout == -1 || timeout > 0, ACL_ERROR_INVALID_PARAM,
            "timeout is %d ms, allowed is -1 (for ever) or more than 0", (int)timeout);
   const int64_t deadline = timeout == -1 ? PG_FOREVER : pg_deadline(timeout * PG_NS_PER_MS);
   (void)pthread_once(&once, init);
+  const int cancel =
+      pg_cancel_off(); /* a callback that is cancelled would leave its stream waiting */
   pthread_mutex_lock(&lock);
   bool any = run_pending(self), late = false;
   while (!any && !late && is_subscribed(self)) {
@@ -228,13 +272,12 @@ aclError aclrtProcessReport(int32_t timeout) {
     any = run_pending(self);
   }
   pthread_mutex_unlock(&lock);
+  pg_cancel_restore(cancel);
   PG_CHECK(any || late, ACL_ERROR_RT_THREAD_SUBSCRIBE,
            "this thread is subscribed to no stream, aclrtSubscribeReport must come first");
   PG_CHECK(any, ACL_ERROR_RT_REPORT_TIMEOUT, "no callback came within %d ms", (int)timeout);
   return ACL_SUCCESS;
 }
-
-_Thread_local int pg_inside_work;
 
 static aclError call_user(const struct pg_call *self, struct pg_failure *why) {
   (void)why;
@@ -251,7 +294,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
   const struct pg_step step = {
       .kind = PG_STEP_CALL,
       .u.call = {.fn = call_user, .arg = args, .user = fn, .own_thread = true}};
-  const aclError status = pg_stream_submit(__func__, found, &step, 1);
+  const aclError status = pg_stream_submit(__func__, found, &step, 1, NULL);
   pg_stream_release(found);
   return status;
 }

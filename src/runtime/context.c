@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/context.h"
 
-#include <sched.h>
-
 #include "core/alloc.h"
+#include "core/clock.h"
+#include "core/fork.h"
+#include "core/log.h"
 #include "runtime/stream.h"
 
 static _Thread_local void *current; /* handle; a stale one counts as none */
@@ -11,10 +12,19 @@ static _Thread_local void *current; /* handle; a stale one counts as none */
 /* The process-wide values of the system parameters, which operators read. */
 static _Atomic int64_t process_option[ACL_OPT_ENABLE_KERNEL_EARLY_START + 1];
 
+/* A context is alive: so may its streams' threads have been. */
+static void after_fork_in_child(void) {
+  if (pg_handle_count(PG_CONTEXT) > 0) pg_fork_lost();
+}
+__attribute__((constructor(PG_FORK_OUTER))) static void watch_forks(void) {
+  (void)pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
 void *pg_context_current_handle(void) { return current; }
 void pg_context_make_current(void *handle) { current = handle; }
 
 aclError pg_context_current(const char *api, struct pg_context **out) {
+  PG_TRY(pg_fork_check(api));
   *out = pg_acquire(current, PG_CONTEXT);
   if (*out != NULL) return ACL_SUCCESS;
   return pg_fail(api, ACL_ERROR_RT_CONTEXT_NULL,
@@ -48,22 +58,115 @@ aclError pg_context_create(const char *api, const struct pg_device *device, int 
   return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for a context");
 }
 
-static void *first_stream(struct pg_context *context) {
-  pthread_mutex_lock(&context->lock);
-  void *handle = context->streams == NULL ? NULL : context->streams->handle;
-  pthread_mutex_unlock(&context->lock);
-  return handle;
+/* --- the end of a context --- */
+
+enum {
+  PATIENCE_NS = 1000000000, /* how long streams may do nothing but wait */
+  FIRST_LOOK_NS = 50000,
+  LAST_LOOK_NS = 5000000
+};
+
+/* What streams are at. */
+struct survey {
+  bool idle, working; /* all of them; one of them */
+  uint64_t done;      /* steps of all of them: changes when one ends */
+};
+
+static void look_at(struct pg_stream *stream, struct survey *s) {
+  uint64_t done;
+  const enum pg_activity activity = stream->backend->activity(stream->queue, &done);
+  s->idle = s->idle && activity == PG_IDLE;
+  s->working = s->working || activity == PG_WORKING;
+  s->done += done;
 }
 
-bool pg_context_close(void *handle) {
-  struct pg_context *context = pg_handle_close(handle, PG_CONTEXT);
-  if (context == NULL) return false;
-  void *stream;
+/* The context's own streams decide whether it is idle.  Whether anything still moves all streams of
+ * the process tell: one of them may be what the context waits for. */
+static struct survey look(struct pg_context *context) {
+  struct survey own = {.idle = true}, all = {.idle = true};
+  pthread_mutex_lock(&context->lock);
+  for (struct pg_stream *s = context->streams; s != NULL; s = s->next) look_at(s, &own);
+  pthread_mutex_unlock(&context->lock);
+  for (void *h = pg_handle_next(PG_STREAM, NULL); h != NULL && !own.idle;
+       h = pg_handle_next(PG_STREAM, h)) {
+    struct pg_stream *stream = pg_acquire(h, PG_STREAM);
+    if (stream == NULL) continue;
+    look_at(stream, &all);
+    pg_stream_release(stream);
+  }
+  return (struct survey){own.idle, own.working || all.working, own.done + all.done};
+}
+
+static void pause_for(int64_t ns) {
+  const struct timespec time = pg_timespec(ns);
+  const int cancel = pg_cancel_off();
+  (void)nanosleep(&time, NULL);
+  pg_cancel_restore(cancel);
+}
+
+/* Until the streams' work is done.  False when for PATIENCE_NS all that was left did nothing but
+ * wait for values, notifies, events or callbacks: the program is ending, nobody will end those
+ * waits. */
+static bool settle(struct pg_context *context) {
+  struct survey before = look(context);
+  int64_t since = pg_now_ns();
+  for (int64_t ns = FIRST_LOOK_NS; !before.idle; ns = ns < LAST_LOOK_NS ? 2 * ns : ns) {
+    pause_for(ns);
+    const struct survey now = look(context);
+    if (now.working || now.done != before.done) since = pg_now_ns();
+    before = now;
+    if (!now.idle && pg_now_ns() - since > PATIENCE_NS) return false;
+  }
+  return true;
+}
+
+/* Also streams that another thread is destroying, and waits for: it then gets on. */
+static void abort_streams(const char *api, struct pg_context *context) {
+  pthread_mutex_lock(&context->lock);
+  for (struct pg_stream *s = context->streams; s != NULL; s = s->next) {
+    uint64_t done;
+    if (s->backend->activity(s->queue, &done) != PG_IDLE)
+      pg_log(ACL_WARNING, "%s: the unfinished work of stream %d is discarded", api, (int)s->id);
+    atomic_store(&s->closing, true);
+    pg_stream_discard(s);
+  }
+  for (struct pg_stream *s = context->streams; s != NULL; s = s->next) pg_stream_interrupt(s);
+  pthread_mutex_unlock(&context->lock);
+}
+
+/* Ends the streams' handles: from now on they get no more work. */
+static void close_handles(struct pg_context *context) {
   pthread_mutex_lock(&context->lock);
   context->ended = true;
+  for (struct pg_stream *s = context->streams; s != NULL; s = s->next)
+    s->ends_with_context = pg_stream_close_handle(s->handle) != NULL;
   pthread_mutex_unlock(&context->lock);
-  while ((stream = first_stream(context)) != NULL)
-    if (!pg_stream_close(stream, false)) sched_yield(); /* another thread is destroying it */
+}
+
+/* One whose handle we have closed, if there is any. */
+static struct pg_stream *next_to_close(struct pg_context *context, bool *others) {
+  pthread_mutex_lock(&context->lock);
+  struct pg_stream *stream = context->streams;
+  *others = stream != NULL;
+  while (stream != NULL && !stream->ends_with_context) stream = stream->next;
+  pthread_mutex_unlock(&context->lock);
+  return stream;
+}
+
+bool pg_context_close(const char *api, void *handle, enum pg_ending ending) {
+  struct pg_context *context = pg_handle_close(handle, PG_CONTEXT);
+  if (context == NULL) return false;
+  close_handles(context);
+  const bool drop = ending == PG_ENDING_FORCED || (ending == PG_ENDING_PATIENT && !settle(context));
+  if (drop) abort_streams(api, context);
+  bool others = true;
+  while (others) {
+    struct pg_stream *stream = next_to_close(context, &others);
+    if (stream != NULL)
+      pg_stream_close(stream, drop);
+    else if (others)
+      pause_for(FIRST_LOOK_NS); /* other threads destroy them */
+  }
   pg_release(&context->object);
   return true;
 }
@@ -72,6 +175,7 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
   void *handle;
   struct pg_device device;
   PG_CHECK_PTR(context, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_fork_check(__func__));
   PG_TRY(pg_device_find(__func__, deviceId, &device));
   PG_TRY(pg_context_create(__func__, &device, deviceId, false, &handle));
   pg_context_make_current(handle);
@@ -81,6 +185,7 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
 
 aclError aclrtDestroyContext(aclrtContext context) {
   PG_CHECK_PTR(context, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_fork_check(__func__));
   struct pg_context *found = pg_acquire(context, PG_CONTEXT);
   PG_CHECK(found != NULL, ACL_ERROR_RT_CONTEXT_NULL, "context is %s, a live context is required",
            pg_handle_what(context));
@@ -91,7 +196,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
            "context is the default context of device %d, which aclrtResetDevice ends", device);
   PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
            "called from work of a stream, it would wait for its own end");
-  PG_CHECK(pg_context_close(context), ACL_ERROR_RT_CONTEXT_NULL,
+  PG_CHECK(pg_context_close(__func__, context, PG_ENDING_WAITS), ACL_ERROR_RT_CONTEXT_NULL,
            "context is %s, a live context is required", pg_handle_what(context));
   if (current == context) current = NULL;
   return ACL_SUCCESS;
@@ -99,6 +204,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
 
 aclError aclrtSetCurrentContext(aclrtContext context) {
   PG_CHECK_PTR(context, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_fork_check(__func__));
   PG_CHECK(pg_is_live(context, PG_CONTEXT), ACL_ERROR_RT_PARAM_INVALID,
            "context is %s, a live context is required", pg_handle_what(context));
   pg_context_make_current(context);

@@ -30,9 +30,17 @@ struct pg_context {
 aclError pg_context_create(const char *api, const struct pg_device *device, int device_id,
                            bool primary, void **handle);
 
-/* Ends a context: its handle first, then its streams, whose work it waits for.  False when the
- * handle is not (or no longer) a live context. */
-bool pg_context_close(void *handle);
+/* What becomes of the work of a context that ends. */
+enum pg_ending {
+  PG_ENDING_WAITS,   /* it is waited for */
+  PG_ENDING_PATIENT, /* likewise, unless its streams only wait, for a second, for what nobody does
+                      */
+  PG_ENDING_FORCED   /* what has not begun is discarded, what runs is stopped */
+};
+
+/* Ends a context: its handle first, then its streams.  False when the handle is not (or no longer)
+ * a live context. */
+bool pg_context_close(const char *api, void *handle, enum pg_ending ending);
 
 /* The calling thread's current context with a reference for the caller.
  * ACL_ERROR_RT_CONTEXT_NULL and a sentence when it has none. */

@@ -72,35 +72,45 @@ static aclError errand_run(const struct pg_call *self, struct pg_failure *why) {
   return status;
 }
 
-/* Queues a copy or fill between these addresses. */
+/* Queues a copy or fill between these addresses, with a mark behind it if wanted. */
 static aclError submit(const char *api, struct pg_stream *stream, const struct pg_step *step,
-                       const void *a, const void *b) {
+                       const void *a, const void *b, struct pg_mark **behind) {
   const struct pg_device own = stream->context->device, device = device_for(own, a, b);
-  if (device.backend == own.backend) return pg_stream_submit(api, stream, step, 1);
+  if (device.backend == own.backend) return pg_stream_submit(api, stream, step, 1, behind);
   struct errand *errand = pg_alloc(sizeof *errand);
   if (errand == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory to queue the work");
   *errand = (struct errand){device, *step};
   const struct pg_step call = {
       .kind = PG_STEP_CALL, .u.call = {.fn = errand_run, .arg = errand, .discard = errand_discard}};
-  const aclError status = pg_stream_submit(api, stream, &call, 1);
+  const aclError status = pg_stream_submit(api, stream, &call, 1, behind);
   if (status != ACL_SUCCESS) pg_free(errand);
   return status;
 }
 
-/* Waits until the work submitted so far is done, leaving the stream's failures to synchronise. */
-static aclError wait_here(const char *api, struct pg_stream *stream) {
+/* Pageable host memory may be gone or changed when the stream gets there, so such a copy is waited
+ * for before the call returns, as CANN does it.  All that can make the waiting fail is found out
+ * before the copy is queued: a call that fails must not copy later, from memory that is gone.
+ * The stream's own failures are left to synchronise. */
+static aclError copy_and_wait(const char *api, struct pg_stream *stream, const struct pg_step *step,
+                              const struct pg_copy *copy) {
   struct pg_mark *mark;
-  aclError status = stream->backend->record(stream->queue, &mark);
-  if (status == ACL_SUCCESS) {
-    status = stream->backend->mark_sync(mark, PG_FOREVER);
-    stream->backend->mark_release(mark);
-  }
-  if (status == ACL_SUCCESS) return status;
-  return pg_fail(api, status, "stream %d could not be waited for", (int)stream->id);
+  PG_CHECK_AS(
+      api, !pg_stream_is_inside(stream), ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+      "called from work of stream %d itself, and a copy of pageable memory waits for its end",
+      (int)stream->id);
+  PG_TRY(submit(api, stream, step, copy->dst, copy->src, &mark));
+  const aclError status = stream->backend->mark_sync(mark, PG_FOREVER);
+  const bool discarded = stream->backend->mark_discarded(mark);
+  stream->backend->mark_release(mark);
+  PG_CHECK_AS(api, status == ACL_SUCCESS, status, "stream %d could not be waited for",
+              (int)stream->id);
+  PG_CHECK_AS(
+      api, !discarded, ACL_ERROR_RT_STREAM_ABORT,
+      "the copy was discarded by an abort, a forced end or a failure of stream %d before it",
+      (int)stream->id);
+  return ACL_SUCCESS;
 }
 
-/* Pageable host memory may be gone or changed when the stream gets there, so such a copy is
- * waited for before the call returns, as CANN does it. */
 static aclError copy_in_stream(const char *api, aclrtStream handle, const struct pg_copy *copy) {
   struct pg_stream *stream;
   PG_TRY(pg_stream_resolve(api, handle, &stream));
@@ -108,8 +118,8 @@ static aclError copy_in_stream(const char *api, aclrtStream handle, const struct
                         pg_memory_find(copy->src).kind == PG_MEMORY_UNKNOWN;
   const struct pg_step step = {
       .kind = PG_STEP_COPY, .bytes = (int64_t)(copy->width * copy->height), .u.copy = *copy};
-  aclError status = submit(api, stream, &step, copy->dst, copy->src);
-  if (status == ACL_SUCCESS && pageable) status = wait_here(api, stream);
+  const aclError status = pageable ? copy_and_wait(api, stream, &step, copy)
+                                   : submit(api, stream, &step, copy->dst, copy->src, NULL);
   pg_stream_release(stream);
   return status;
 }
@@ -282,7 +292,7 @@ static aclError fill_in_stream(const char *api, aclrtStream handle, const struct
   PG_TRY(pg_stream_resolve(api, handle, &stream));
   const struct pg_step step = {
       .kind = PG_STEP_FILL, .bytes = (int64_t)fill->count * fill->element, .u.fill = *fill};
-  const aclError status = submit(api, stream, &step, fill->dst, fill->dst);
+  const aclError status = submit(api, stream, &step, fill->dst, fill->dst, NULL);
   pg_stream_release(stream);
   return status;
 }

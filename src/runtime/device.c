@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/fork.h"
 #include "core/index_policy.h"
 #include "core/log.h"
 #include "core/soc.h"
@@ -24,6 +25,8 @@ static struct {
   int users[PG_DEVICES_MAX];     /* aclrtSetDevice calls not yet undone */
   void *primary[PG_DEVICES_MAX]; /* context handle, NULL when none */
 } devices = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+PG_HOLD_ACROSS_FORK(devices.lock, PG_FORK_OUTER);
 
 struct list {
   int count;
@@ -184,6 +187,7 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
 aclError aclrtSetDevice(int32_t deviceId) {
   struct pg_device device;
   aclError status = ACL_SUCCESS;
+  PG_TRY(pg_fork_check(__func__));
   PG_TRY(pg_device_find(__func__, deviceId, &device));
   pthread_mutex_lock(&devices.lock);
   if (!pg_is_live(devices.primary[deviceId], PG_CONTEXT)) { /* also one that aclFinalize ended */
@@ -203,6 +207,7 @@ aclError aclrtSetDevice(int32_t deviceId) {
 static aclError reset(const char *api, int32_t id, bool force) {
   struct pg_device device;
   void *primary = NULL;
+  PG_TRY(pg_fork_check(api));
   PG_TRY(pg_device_find(api, id, &device));
   PG_CHECK_AS(api, pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
               "called from work of a stream, it would wait for its own end");
@@ -217,14 +222,15 @@ static aclError reset(const char *api, int32_t id, bool force) {
   if (users == 0)
     return pg_fail(api, ACL_ERROR_RT_CONTEXT_RELEASE_ERROR,
                    "device %d is not set, aclrtSetDevice must come first", (int)id);
-  if (primary != NULL) (void)pg_context_close(primary);
+  if (primary != NULL)
+    (void)pg_context_close(api, primary, force ? PG_ENDING_FORCED : PG_ENDING_PATIENT);
   return ACL_SUCCESS;
 }
 
 aclError aclrtResetDevice(int32_t deviceId) { return reset(__func__, deviceId, false); }
 aclError aclrtResetDeviceForce(int32_t deviceId) { return reset(__func__, deviceId, true); }
 
-void pg_devices_release_all(void) {
+void pg_devices_release_all(const char *api) {
   pthread_mutex_lock(&devices.lock);
   memset(devices.users, 0, sizeof devices.users);
   memset(devices.primary, 0, sizeof devices.primary);
@@ -232,7 +238,7 @@ void pg_devices_release_all(void) {
   pthread_mutex_unlock(&devices.lock);
   /* one pass: threads that keep setting the device must not keep this busy for ever */
   for (void *h = pg_handle_next(PG_CONTEXT, NULL); h != NULL; h = pg_handle_next(PG_CONTEXT, h))
-    (void)pg_context_close(h);
+    (void)pg_context_close(api, h, PG_ENDING_PATIENT);
   for (int i = 0; pg_backend_at(i) != NULL; i++) pg_backend_at(i)->shut_down();
 }
 

@@ -23,7 +23,8 @@ aclError pg_device_find(const char *api, int64_t id, struct pg_device *out);
 /* Waits for all streams of the thread's current device; the first failure is this call's. */
 aclError pg_device_synchronize(const char *api, int64_t timeout_ns);
 
-/* Releases every device regardless of its count, waiting for work; for aclFinalize. */
-void pg_devices_release_all(void);
+/* Releases every device regardless of its count, waiting for work but not for waits that nobody
+ * ends; for aclFinalize. */
+void pg_devices_release_all(const char *api);
 
 #endif

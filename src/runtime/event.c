@@ -6,6 +6,7 @@
  * nothing for waits already queued. */
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/fork.h"
 #include "runtime/stream.h"
 
 enum {
@@ -19,6 +20,7 @@ enum {
 struct point {
   const struct pg_backend *backend;
   struct pg_mark *mark;
+  const struct pg_queue *queue; /* the mark's, to be told from others; never looked into */
 };
 
 static void point_release(struct point point) {
@@ -111,6 +113,7 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
 
 static aclError resolve(const char *api, aclrtEvent handle, struct pg_event **out) {
   if (handle == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "event");
+  PG_TRY(pg_fork_check(api));
   *out = pg_acquire(handle, PG_EVENT);
   if (*out != NULL) return ACL_SUCCESS;
   return pg_fail(api, ACL_ERROR_RT_INVALID_HANDLE, "event is %s, a live event is required",
@@ -138,6 +141,7 @@ static void replace_point(struct pg_event *event, struct point point) {
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
   PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(pg_fork_check(__func__));
   struct pg_event *found = pg_handle_close(event, PG_EVENT);
   PG_CHECK(found != NULL, ACL_ERROR_RT_INVALID_HANDLE, "event is %s, a live event is required",
            pg_handle_what(event));
@@ -151,13 +155,9 @@ static aclError record(const char *api, aclrtEvent handle, aclrtStream stream_ha
   PG_TRY(resolve(api, handle, &event));
   aclError status = pg_stream_resolve(api, stream_handle, &stream);
   if (status == ACL_SUCCESS) {
-    struct point point = {stream->backend, NULL};
-    status = stream->backend->record(stream->queue, &point.mark);
-    if (status == ACL_SUCCESS)
-      replace_point(event, point);
-    else
-      status = pg_fail(api, status, "no memory to record, or stream %d is being destroyed",
-                       (int)stream->id);
+    struct point point = {stream->backend, NULL, stream->queue};
+    status = pg_stream_submit(api, stream, NULL, 0, &point.mark);
+    if (status == ACL_SUCCESS) replace_point(event, point);
     pg_stream_release(stream);
   }
   release(event);
@@ -187,7 +187,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
       status = pg_fail(__func__, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                        "event was made by aclrtCreateEventExWithFlag and cannot be reset");
     else
-      replace_point(found, (struct point){NULL, NULL});
+      replace_point(found, (struct point){NULL, NULL, NULL});
   }
   release(found);
   return status;
@@ -251,7 +251,9 @@ static aclError synchronize(const char *api, aclrtEvent handle, int64_t timeout_
   PG_TRY(resolve(api, handle, &event));
   const struct point point = current_point(event);
   if (point.mark != NULL) {
-    status = point.backend->mark_sync(point.mark, timeout_ns);
+    status = pg_callbacks_is_serving(point.queue) && !point_done(point)
+                 ? ACL_ERROR_RT_FEATURE_NOT_SUPPORT
+                 : point.backend->mark_sync(point.mark, timeout_ns);
     point_release(point);
     if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
       status = pg_fail(api, status, "called from work of the event's own stream, before the event");
@@ -320,9 +322,9 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp_us) {
 /* Leaves a mark behind a queued wait, for aclrtQueryEventWaitStatus.  Without memory for it the
  * wait itself still holds. */
 static void note_wait(struct pg_event *event, struct pg_stream *stream) {
-  struct point behind = {stream->backend, NULL};
+  struct point behind = {stream->backend, NULL, stream->queue};
   /* not under the lock: what fails is told of at once, to a function that may ask for the event */
-  if (stream->backend->record(stream->queue, &behind.mark) != ACL_SUCCESS) return;
+  if (stream->backend->submit(stream->queue, NULL, 0, &behind.mark) != ACL_SUCCESS) return;
   pthread_mutex_lock(&event->lock);
   prune_waits(event);
   if (event->wait_count == event->wait_room) {
@@ -343,10 +345,15 @@ static void note_wait(struct pg_event *event, struct pg_stream *stream) {
 struct foreign_wait {
   struct point point;       /* holds a reference */
   struct pg_stream *stream; /* the waiting one; holds a reference */
+  unsigned aborts;          /* of the stream, when the wait was queued */
   int64_t timeout_ns;
 };
 
-enum { LOOK_NS = 5000000 }; /* how long a forced end of the waiting stream may go unseen */
+enum { LOOK_NS = 5000000 }; /* how long a forced end or abort of the waiting stream may go unseen */
+
+static bool is_given_up(const struct foreign_wait *w) {
+  return atomic_load(&w->stream->closing) || atomic_load(&w->stream->aborts) != w->aborts;
+}
 
 static void foreign_discard(const struct pg_call *self) {
   struct foreign_wait *w = self->arg;
@@ -361,7 +368,7 @@ static aclError foreign_run(const struct pg_call *self, struct pg_failure *why) 
   const int64_t timeout_ns = w->timeout_ns, deadline = pg_deadline(timeout_ns);
   aclError status = ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
   bool late = false;
-  while (status == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT && !late && !atomic_load(&w->stream->closing)) {
+  while (status == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT && !late && !is_given_up(w)) {
     const int64_t left = deadline == PG_FOREVER ? LOOK_NS : deadline - pg_now_ns();
     status = w->point.backend->mark_sync(w->point.mark, left < 0         ? 0
                                                         : left < LOOK_NS ? left
@@ -382,15 +389,16 @@ static aclError submit_wait(const char *api, struct pg_stream *stream, struct po
                             int64_t timeout_ns) {
   if (point.backend == stream->backend) {
     const struct pg_step step = {.kind = PG_STEP_WAIT, .u.wait = {point.mark, timeout_ns}};
-    return pg_stream_submit(api, stream, &step, 1);
+    return pg_stream_submit(api, stream, &step, 1, NULL);
   }
   struct foreign_wait *w = pg_alloc(sizeof *w);
   if (w == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for a wait");
-  *w = (struct foreign_wait){point, stream, timeout_ns};
+  *w = (struct foreign_wait){point, stream, atomic_load(&stream->aborts), timeout_ns};
   pg_retain(&stream->object);
-  const struct pg_step step = {.kind = PG_STEP_CALL,
-                               .u.call = {.fn = foreign_run, .arg = w, .discard = foreign_discard}};
-  const aclError status = pg_stream_submit(api, stream, &step, 1);
+  const struct pg_step step = {
+      .kind = PG_STEP_CALL,
+      .u.call = {.fn = foreign_run, .arg = w, .discard = foreign_discard, .waits = true}};
+  const aclError status = pg_stream_submit(api, stream, &step, 1, NULL);
   if (status != ACL_SUCCESS) {
     pg_stream_release(stream);
     pg_free(w);

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/fork.h"
 #include "runtime/stream.h"
 
 enum { LISTENERS_MAX = 16 };
@@ -17,6 +18,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static aclrtExceptionInfoCallback single; /* aclrtSetExceptionInfoCallback: the latest one only */
 static aclrtExceptionInfoCallback listeners[LISTENERS_MAX];
 static int listener_count;
+
+PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
 void pg_exception_report(const struct pg_queue_options *queue, uint64_t ticket,
                          const struct pg_failure *failure) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The beginning and the end of a process's use of the library. */
+#include "core/fork.h"
 #include "runtime/config.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
@@ -10,6 +11,21 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t references;  /* aclInit calls not yet undone */
 static uint64_t config_hash; /* of the first one's file */
 static bool finalized;       /* since the last aclInit */
+
+/* The lock may be held for long, so a fork does not wait for it.  If it cannot be had, another
+ * thread is half-way through an init or a finalize, and will never be done with it in the child. */
+static bool held_across_fork;
+static void before_fork(void) { held_across_fork = pthread_mutex_trylock(&lock) == 0; }
+static void after_fork_in_parent(void) {
+  if (held_across_fork) (void)pthread_mutex_unlock(&lock);
+}
+static void after_fork_in_child(void) {
+  if (!held_across_fork) pg_fork_lost();
+  after_fork_in_parent();
+}
+__attribute__((constructor(PG_FORK_OUTER))) static void watch_forks(void) {
+  (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
 
 static aclError init_locked(const char *api, const char *path) {
   uint64_t hash;
@@ -31,6 +47,7 @@ static aclError init_locked(const char *api, const char *path) {
 }
 
 aclError aclInit(const char *configPath) {
+  PG_TRY(pg_fork_check(__func__));
   PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
            "called from work of a stream, which aclFinalize may be waiting for");
   pthread_mutex_lock(&lock);
@@ -48,7 +65,7 @@ static void close_all(enum pg_kind kind) {
 static aclError finalize_locked(const char *api) {
   if (finalized)
     return pg_fail(api, ACL_ERROR_REPEAT_FINALIZE, "already finalised, aclInit must come between");
-  pg_devices_release_all();
+  pg_devices_release_all(api);
   close_all(PG_EVENT);
   close_all(PG_NOTIFY);
   pg_memory_release_all();
@@ -58,6 +75,7 @@ static aclError finalize_locked(const char *api) {
 }
 
 aclError aclFinalize(void) {
+  PG_TRY(pg_fork_check(__func__));
   PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
            "called from work of a stream, it would wait for its own end");
   pthread_mutex_lock(&lock);
@@ -68,6 +86,7 @@ aclError aclFinalize(void) {
 
 aclError aclFinalizeReference(uint64_t *refCount) {
   aclError status = ACL_SUCCESS;
+  PG_TRY(pg_fork_check(__func__));
   PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
            "called from work of a stream, it would wait for its own end");
   pthread_mutex_lock(&lock);

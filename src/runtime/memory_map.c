@@ -5,12 +5,15 @@
 #include <search.h>
 
 #include "core/alloc.h"
+#include "core/fork.h"
 #include "runtime/memory.h"
 
 /* Guards the tree and the totals. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *tree; /* of struct pg_memory, by address */
 static uint64_t used_bytes[PG_DEVICES_MAX], peak_bytes[PG_DEVICES_MAX];
+
+PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
 /* Ranges that overlap count as equal: a one-byte key finds the range around it. */
 static int compare(const void *a, const void *b) {

@@ -69,7 +69,7 @@ static aclError submit(const char *api, aclrtNotify handle, aclrtStream stream_h
   const struct pg_step step = {.kind = kind, .u.value = value};
   aclError status = pg_stream_resolve(api, stream_handle, &stream);
   if (status == ACL_SUCCESS) {
-    status = pg_stream_submit(api, stream, &step, 1);
+    status = pg_stream_submit(api, stream, &step, 1, NULL);
     pg_stream_release(stream);
   }
   if (status != ACL_SUCCESS) pg_release(&notify->object);
@@ -118,7 +118,7 @@ static aclError submit_value(const char *api, aclrtStream handle, enum pg_step_k
   PG_TRY(pg_stream_resolve(api, handle, &stream));
   const struct pg_step step = {.kind = kind, .u.value = value};
   aclError status = check_reach(api, stream, value.address);
-  if (status == ACL_SUCCESS) status = pg_stream_submit(api, stream, &step, 1);
+  if (status == ACL_SUCCESS) status = pg_stream_submit(api, stream, &step, 1, NULL);
   pg_stream_release(stream);
   return status;
 }

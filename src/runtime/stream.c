@@ -3,6 +3,7 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/fork.h"
 #include "poolgrad.h"
 
 enum {
@@ -72,16 +73,31 @@ static void unlink_stream(struct pg_stream *stream) {
   pthread_mutex_unlock(&stream->context->lock);
 }
 
-bool pg_stream_close(void *handle, bool drop) {
-  struct pg_stream *stream = pg_handle_close(handle, PG_STREAM);
-  if (stream == NULL) return false;
+void pg_stream_discard(struct pg_stream *stream) { stream->backend->discard(stream->queue); }
+
+void pg_stream_interrupt(struct pg_stream *stream) {
+  atomic_fetch_add(&stream->aborts, 1);
+  stream->backend->interrupt(stream->queue);
+  pg_callbacks_drop(stream);
+}
+
+struct pg_stream *pg_stream_close_handle(void *handle) {
+  return pg_handle_close(handle, PG_STREAM);
+}
+
+void pg_stream_close(struct pg_stream *stream, bool drop) {
   if (drop) atomic_store(&stream->closing, true);
   if (drop) pg_callbacks_forget(stream, true);
   stream->backend->queue_close(stream->queue, drop);
   pg_callbacks_forget(stream, true);
   unlink_stream(stream);
   pg_stream_release(stream);
-  return true;
+}
+
+static bool close_now(void *handle, bool drop) {
+  struct pg_stream *stream = pg_stream_close_handle(handle);
+  if (stream != NULL) pg_stream_close(stream, drop);
+  return stream != NULL;
 }
 
 aclError pg_stream_default(const char *api, struct pg_context *context, struct pg_stream **out) {
@@ -104,7 +120,7 @@ aclError pg_stream_default(const char *api, struct pg_context *context, struct p
     *out = stream;
   }
   pthread_mutex_unlock(&context->lock);
-  if (orphan != NULL) (void)pg_stream_close(orphan->handle, false);
+  if (orphan != NULL) (void)close_now(orphan->handle, false);
   return status;
 }
 
@@ -117,6 +133,7 @@ static aclError current_default(const char *api, struct pg_stream **out) {
 }
 
 aclError pg_stream_resolve_any(const char *api, aclrtStream handle, struct pg_stream **out) {
+  PG_TRY(pg_fork_check(api));
   if (handle == NULL) return current_default(api, out);
   *out = pg_acquire(handle, PG_STREAM);
   if (*out != NULL) return ACL_SUCCESS;
@@ -137,8 +154,8 @@ aclError pg_stream_resolve(const char *api, aclrtStream handle, struct pg_stream
 }
 
 aclError pg_stream_submit(const char *api, struct pg_stream *stream, const struct pg_step *steps,
-                          size_t count) {
-  const aclError status = stream->backend->submit(stream->queue, steps, count);
+                          size_t count, struct pg_mark **behind) {
+  const aclError status = stream->backend->submit(stream->queue, steps, count, behind);
   if (status == ACL_SUCCESS) return ACL_SUCCESS;
   if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
     return pg_fail(api, status,
@@ -150,14 +167,23 @@ aclError pg_stream_submit(const char *api, struct pg_stream *stream, const struc
                  (int)stream->id);
 }
 
+bool pg_stream_is_inside(struct pg_stream *stream) {
+  return stream->backend->on_own_step(stream->queue) || pg_callbacks_is_serving(stream->queue);
+}
+
 aclError pg_stream_sync(const char *api, struct pg_stream *stream, int64_t timeout_ns) {
   struct pg_failure failure;
   failure.code = ACL_SUCCESS; /* its text is large, and seldom there */
   if ((stream->flags & NEVER_SYNCHRONISED) != 0) return ACL_SUCCESS;
-  const aclError status = stream->backend->sync(stream->queue, timeout_ns, &failure);
+  const aclError status = pg_callbacks_is_serving(stream->queue)
+                              ? ACL_ERROR_RT_FEATURE_NOT_SUPPORT
+                              : stream->backend->sync(stream->queue, timeout_ns, &failure);
   if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
     return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                    "called from work of stream %d itself, it would wait for its own end",
+                   (int)stream->id);
+  if (status == ACL_ERROR_RT_STREAM_ABORT)
+    return pg_fail(api, status, "work of stream %d was discarded by an abort or a forced end",
                    (int)stream->id);
   if (status != ACL_SUCCESS)
     return pg_fail(api, status, "stream %d still had work after %lld ms", (int)stream->id,
@@ -181,7 +207,7 @@ static aclError create_public(const char *api, aclrtStream *out, uint32_t priori
     if (linked)
       *out = handle;
     else
-      (void)pg_stream_close(handle, false);
+      (void)close_now(handle, false);
     if (!linked) status = context_ended(api);
   }
   pg_release(&context->object);
@@ -209,7 +235,7 @@ static aclError destroy_public(const char *api, aclrtStream handle, bool drop) {
   if (handle == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "stream");
   PG_TRY(pg_stream_resolve(api, handle, &stream));
   const bool is_default = stream->is_default;
-  const bool inside = stream->backend->on_own_step(stream->queue);
+  const bool inside = pg_stream_is_inside(stream);
   pg_stream_release(stream);
   if (is_default)
     return pg_fail(api, ACL_ERROR_RT_INVALID_HANDLE,
@@ -217,7 +243,7 @@ static aclError destroy_public(const char *api, aclrtStream handle, bool drop) {
   if (inside && !drop)
     return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                    "called from work of the stream itself, it would wait for its own end");
-  if (pg_stream_close(handle, drop)) return ACL_SUCCESS;
+  if (close_now(handle, drop)) return ACL_SUCCESS;
   return pg_fail(api, ACL_ERROR_RT_INVALID_HANDLE, "stream is %s, a live stream is required",
                  pg_handle_what(handle));
 }
@@ -302,7 +328,8 @@ aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *grea
 aclError aclrtStreamAbort(aclrtStream stream) {
   struct pg_stream *found;
   PG_TRY(pg_stream_resolve(__func__, stream, &found));
-  found->backend->abort(found->queue);
+  pg_stream_discard(found);
+  pg_stream_interrupt(found);
   pg_stream_release(found);
   return ACL_SUCCESS;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/fork.h"
 #include "runtime/stream.h"
 
 /* A configuration handle is a struct that clients may read, so it is a real address; the list
@@ -15,6 +16,8 @@ struct config {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
 static struct config *configs;
+
+PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
 aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void) {
   struct config *config = pg_alloc_zeroed(sizeof *config);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/fork.h"
+
+#include <stdatomic.h>
+
+#include "core/status.h"
+
+static atomic_bool lost; /* for the rest of this process: only an exec brings threads back */
+
+void pg_fork_lost(void) { atomic_store(&lost, true); }
+
+aclError pg_fork_check(const char *api) {
+  if (!atomic_load_explicit(&lost, memory_order_relaxed)) return ACL_SUCCESS;
+  return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                 "this process was forked from one whose devices were in use, and threads do not "
+                 "survive a fork; call exec, or fork before the first aclrtSetDevice");
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is left of the library in the child of a fork.
+ *
+ * The child has its parent's memory but none of the library's threads, and a lock that another
+ * thread held stays locked in it for ever.  So the locks that guard the library's tables are held
+ * across every fork, which makes the tables whole in the child: tensors, arrays, executors, memory
+ * and the log go on working there.  What lives by threads (contexts, streams, events) cannot, and
+ * if any of it was alive at the fork, every call that would need it is refused with a sentence. */
+#ifndef PG_FORK_H_
+#define PG_FORK_H_
+
+#include <pthread.h>
+
+#include "acl/acl_base.h"
+
+/* 207000 with a sentence in a child that has lost threads, else 0. */
+aclError pg_fork_check(const char *api);
+
+/* For child handlers: something alive was lost. */
+void pg_fork_lost(void);
+
+/* Holds a static lock across forks.  pthread_atfork takes locks in the reverse order of their
+ * registration, so a lock inside which others are taken is OUTER, and registered later. */
+enum { PG_FORK_INNER = 201, PG_FORK_OUTER = 202 }; /* priorities of constructors */
+
+#define PG_HOLD_ACROSS_FORK(mutex, level)                                  \
+  static void fork_lock(void) { (void)pthread_mutex_lock(&(mutex)); }      \
+  static void fork_unlock(void) { (void)pthread_mutex_unlock(&(mutex)); }  \
+  __attribute__((constructor(level))) static void hold_across_fork(void) { \
+    (void)pthread_atfork(fork_lock, fork_unlock, fork_unlock);             \
+  }                                                                        \
+  _Static_assert(1, "takes the semicolon")
+
+#endif

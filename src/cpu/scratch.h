@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a thread that runs a kernel works in.
+ *
+ * A kernel keeps what it stages here and not on the stack: the thread may be the program's own,
+ * inside a synchronise, with a stack that the program made as small as PTHREAD_STACK_MIN.  A queue
+ * has one scratch, because it runs one step at a time; every worker has its own. */
+#ifndef PG_SCRATCH_H_
+#define PG_SCRATCH_H_
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PG_SCRATCH_BYTES = 320 << 10 }; /* isa.inc asserts that every kernel's work fits */
+
+enum { PG_SCRATCH_ALIGNMENT = 64 };
+
+struct pg_scratch {
+  const atomic_bool *stop; /* set when nobody wants the results any more */
+  void *
+      room; /* PG_SCRATCH_BYTES, at a multiple of PG_SCRATCH_ALIGNMENT; FILL and copies have none */
+};
+
+/* Kernels ask between items, and between parts of an item that may take long. */
+static inline bool pg_is_stopped(const struct pg_scratch *scratch) {
+  return atomic_load_explicit(scratch->stop, memory_order_relaxed);
+}
+
+/* A kernel on the CPU: the items [begin, end).  Any split over threads gives the same bits. */
+typedef void pg_kernel_fn(const void *args, int64_t begin, int64_t end, struct pg_scratch *scratch);
+
+#endif
