@@ -311,7 +311,7 @@ aclError pg_queue_create(const struct pg_queue_options *options, struct pg_queue
   struct pg_queue *queue = pg_alloc_zeroed(sizeof *queue);
   void *room = NULL;
   if (queue == NULL) return ACL_ERROR_BAD_ALLOC;
-  if (posix_memalign(&room, PG_SCRATCH_ALIGNMENT, PG_SCRATCH_BYTES) != 0) {
+  if (posix_memalign(&room, PG_SCRATCH_ALIGNMENT, PG_SCRATCH_BYTES + PG_SCRATCH_SHARES) != 0) {
     pg_free(queue);
     return ACL_ERROR_BAD_ALLOC;
   }

@@ -11,14 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PG_SCRATCH_BYTES = 320 << 10 }; /* isa.inc asserts that every kernel's work fits */
-
-enum { PG_SCRATCH_ALIGNMENT = 64 };
+enum {
+  PG_SCRATCH_BYTES = 320 << 10, /* max.inc and spread.inc assert that their work fits */
+  PG_SCRATCH_SHARES = 4 << 10,  /* behind that: what the caller of workers shares out */
+  PG_SCRATCH_ALIGNMENT = 64
+};
 
 struct pg_scratch {
   const atomic_bool *stop; /* set when nobody wants the results any more */
-  void *
-      room; /* PG_SCRATCH_BYTES, at a multiple of PG_SCRATCH_ALIGNMENT; FILL and copies have none */
+  void *room;              /* aligned; FILL and copies may have none */
 };
 
 /* Kernels ask between items, and between parts of an item that may take long. */

@@ -21,8 +21,9 @@ struct share {
   _Alignas(64) atomic_int next; /* first part nobody has taken */
 };
 
-/* Lives on its caller's stack.  Every thread begins with the share that it also had in the last
- * job over as many items, whose memory its caches may still hold, then helps with the others. */
+/* Lives on its caller's stack, which may be small: hence the shares elsewhere.  Every thread begins
+ * with the share that it also had in the last job over as many items, whose memory its caches may
+ * still hold, then helps with the others. */
 struct job {
   pg_kernel_fn *fn;
   const void *args;
@@ -32,8 +33,9 @@ struct job {
   int room;          /* workers that may still join */
   atomic_int inside; /* workers that have joined and not left; changed with the lock held */
   struct job *link;
-  struct share share[SHARES_MAX];
+  struct share *share; /* SHARES_MAX */
 };
+_Static_assert(sizeof(struct share) * SHARES_MAX <= PG_SCRATCH_SHARES, "no room for the shares");
 
 /* The lock guards every field; atomic ones may be read without it.  Never taken together with a
  * queue's. */
@@ -203,6 +205,25 @@ bool pg_workers_are_awake(void) {
   return atomic_load(&workers.sleeping) < atomic_load(&workers.running);
 }
 
+static void run_job(struct job *job, struct share *share, struct pg_scratch *scratch) {
+  const int wanted = pg_workers_count() - 1;
+  job->share = share;
+  for (int i = 0; i < job->shares; i++) atomic_init(&share[i].next, 0);
+  pthread_mutex_lock(&workers.lock);
+  const bool short_handed = workers.running < wanted;
+  pthread_mutex_unlock(&workers.lock);
+  if (short_handed) start_workers(wanted);
+  post(job);
+  work(job, 0, scratch);
+  withdraw(job);
+}
+
+static __attribute__((noinline)) void run_job_on_stack(struct job *job,
+                                                       struct pg_scratch *scratch) {
+  struct share share[SHARES_MAX];
+  run_job(job, share, scratch);
+}
+
 void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threads,
                     struct pg_scratch *scratch) {
   const int count = pg_workers_count();
@@ -212,22 +233,16 @@ void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threa
     if (items > 0) fn(args, 0, items, scratch);
     return;
   }
-  struct job job; /* not cleared as a whole: most shares are never used */
-  job.fn = fn;
-  job.args = args;
-  job.stop = scratch->stop;
-  job.items = items;
-  job.room = threads - 1;
-  job.shares = threads < SHARES_MAX ? threads : SHARES_MAX;
-  atomic_init(&job.inside, 0);
-  for (int i = 0; i < job.shares; i++) atomic_init(&job.share[i].next, 0);
-  pthread_mutex_lock(&workers.lock);
-  const bool short_handed = workers.running < count - 1;
-  pthread_mutex_unlock(&workers.lock);
-  if (short_handed) start_workers(count - 1);
-  post(&job);
-  work(&job, 0, scratch);
-  withdraw(&job);
+  struct job job = {.fn = fn,
+                    .args = args,
+                    .stop = scratch->stop,
+                    .items = items,
+                    .room = threads - 1,
+                    .shares = threads < SHARES_MAX ? threads : SHARES_MAX};
+  if (scratch->room != NULL)
+    run_job(&job, (struct share *)(void *)((char *)scratch->room + PG_SCRATCH_BYTES), scratch);
+  else
+    run_job_on_stack(&job, scratch);
 }
 
 void pg_workers_stop(void) {

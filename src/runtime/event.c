@@ -111,13 +111,18 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
   return create(__func__, flag, true, event);
 }
 
-static aclError resolve(const char *api, aclrtEvent handle, struct pg_event **out) {
-  if (handle == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "event");
+static aclError resolve_named(const char *api, const char *name, aclrtEvent handle,
+                              struct pg_event **out) {
+  if (handle == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, name);
   PG_TRY(pg_fork_check(api));
   *out = pg_acquire(handle, PG_EVENT);
   if (*out != NULL) return ACL_SUCCESS;
-  return pg_fail(api, ACL_ERROR_RT_INVALID_HANDLE, "event is %s, a live event is required",
+  return pg_fail(api, ACL_ERROR_RT_INVALID_HANDLE, "%s is %s, a live event is required", name,
                  pg_handle_what(handle));
+}
+
+static aclError resolve(const char *api, aclrtEvent handle, struct pg_event **out) {
+  return resolve_named(api, "event", handle, out);
 }
 
 static void release(struct pg_event *event) { pg_release(&event->object); }
@@ -280,7 +285,7 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
 static aclError timestamp(const char *api, aclrtEvent handle, const char *name, int64_t *ns) {
   struct pg_event *event;
   aclError status = ACL_SUCCESS;
-  PG_TRY(resolve(api, handle, &event));
+  PG_TRY(resolve_named(api, name, handle, &event));
   const struct point point = current_point(event);
   if (point.mark == NULL) {
     status = pg_fail(api, ACL_ERROR_RT_INTERNAL_ERROR, "%s was never recorded", name);
