@@ -230,6 +230,26 @@ static void wrong_wishes_are_refused(void **state) {
   FAILS(aclrtDestroyStreamConfigHandle(handle), 107017, "aclrtDestroyStreamConfigHandle");
 }
 
+/* The last address is not even readable. */
+static void only_a_live_configuration_is_one(void **state) {
+  (void)state;
+  aclrtStream made = &words;
+  aclrtStreamConfigHandle own = {.priority = 1}, *gone = aclrtCreateStreamConfigHandle();
+  assert_non_null(gone);
+  OK_OR_SAY(aclrtDestroyStreamConfigHandle(gone));
+  aclrtStreamConfigHandle *const wrong[] = {gone, &own, (aclrtStreamConfigHandle *)(uintptr_t)64};
+  const size_t flag = ACL_STREAM_FAST_SYNC;
+  for (size_t i = 0; i < LENGTH(wrong); i++) {
+    FAILS(aclrtSetStreamConfigOpt(wrong[i], ACL_RT_STREAM_FLAG, &flag, sizeof flag), 107017,
+          "aclrtSetStreamConfigOpt", "not a live configuration");
+    FAILS(aclrtCreateStreamV2(&made, wrong[i]), 107017, "aclrtCreateStreamV2",
+          "not a live configuration");
+    FAILS(aclrtDestroyStreamConfigHandle(wrong[i]), 107017, "not a live configuration");
+  }
+  assert_ptr_equal(made, &words);
+  assert_int_equal(own.flag, 0);
+}
+
 static void attributes_are_kept(void **state) {
   (void)state;
   aclrtStreamAttrValue in = {.reserve = {0}}, out;
@@ -384,6 +404,7 @@ int main(void) {
       TEST(results_must_have_a_place),
       TEST(a_stream_remembers_how_it_was_made),
       TEST(a_configuration_handle_carries_wishes),
+      TEST(only_a_live_configuration_is_one),
       TEST(wrong_wishes_are_refused),
       TEST(attributes_are_kept),
       TEST(living_streams_are_counted_and_numbered),

@@ -512,7 +512,7 @@ typedef struct aclrtStreamConfigHandle {
 
 /* A set of wishes for aclrtCreateStreamV2, owned by the caller until Destroy; Create returns NULL
  * when memory is short. SetStreamConfigOpt copies valueSize bytes from value, which must be the
- * size of the attribute's type (else 100000). */
+ * size of the attribute's type (else 100000). 107017: not a live one of Create's. */
 ACL_FUNC_VISIBILITY aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle,

@@ -225,9 +225,10 @@ aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uin
 }
 
 aclError aclrtCreateStreamV2(aclrtStream *stream, const aclrtStreamConfigHandle *handle) {
+  aclrtStreamConfigHandle wishes;
   PG_CHECK_PTR(stream, ACL_ERROR_INVALID_PARAM);
-  PG_CHECK_PTR(handle, ACL_ERROR_INVALID_PARAM);
-  return create_public(__func__, stream, handle->priority, (uint32_t)handle->flag);
+  PG_TRY(pg_stream_config_read(__func__, handle, &wishes));
+  return create_public(__func__, stream, wishes.priority, (uint32_t)wishes.flag);
 }
 
 static aclError destroy_public(const char *api, aclrtStream handle, bool drop) {

@@ -73,6 +73,11 @@ void pg_callbacks_drop(struct pg_stream *stream);
 void pg_callbacks_forget(struct pg_stream *stream, bool ends);
 bool pg_callbacks_is_serving(const struct pg_queue *queue);
 
+/* stream_attribute.c: what a live configuration says; ACL_ERROR_RT_INVALID_HANDLE and a sentence
+ * for any other address, which is not looked into. */
+aclError pg_stream_config_read(const char *api, const aclrtStreamConfigHandle *handle,
+                               aclrtStreamConfigHandle *copy);
+
 /* Above 0 while the calling thread runs the program's code as part of a stream's work (a host
  * function, a blocking callback, a listener): waiting for all streams would then never end. */
 extern _Thread_local int pg_inside_work;

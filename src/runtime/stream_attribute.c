@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a stream can be told about itself: configuration handles before it exists, attributes
  * afterwards. */
+#include <stddef.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -14,7 +15,7 @@ struct config {
   struct config *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list and the values */
 static struct config *configs;
 
 PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
@@ -32,10 +33,26 @@ aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void) {
   return &config->value;
 }
 
+/* Lock held.  Compares addresses only: the handle may be stale. */
 static struct config **find_config(const aclrtStreamConfigHandle *handle) {
   struct config **link = &configs;
   while (*link != NULL && &(*link)->value != handle) link = &(*link)->next;
   return link;
+}
+
+static aclError refuse_config(const char *api) {
+  return pg_fail(api, ACL_ERROR_RT_INVALID_HANDLE,
+                 "handle is not a live configuration of aclrtCreateStreamConfigHandle");
+}
+
+aclError pg_stream_config_read(const char *api, const aclrtStreamConfigHandle *handle,
+                               aclrtStreamConfigHandle *copy) {
+  if (handle == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "handle");
+  pthread_mutex_lock(&lock);
+  const struct config *config = *find_config(handle);
+  if (config != NULL) *copy = config->value;
+  pthread_mutex_unlock(&lock);
+  return config != NULL ? ACL_SUCCESS : refuse_config(api);
 }
 
 aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle) {
@@ -45,8 +62,7 @@ aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle) {
   struct config *config = *link;
   if (config != NULL) *link = config->next;
   pthread_mutex_unlock(&lock);
-  PG_CHECK(config != NULL, ACL_ERROR_RT_INVALID_HANDLE,
-           "handle is not a live configuration of aclrtCreateStreamConfigHandle");
+  if (config == NULL) return refuse_config(__func__);
   pg_free(config);
   return ACL_SUCCESS;
 }
@@ -55,21 +71,24 @@ aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle, aclrtStreamCon
                                  const void *attrValue, size_t valueSize) {
   PG_CHECK_PTR(handle, ACL_ERROR_INVALID_PARAM);
   PG_CHECK_PTR(attrValue, ACL_ERROR_INVALID_PARAM);
-  const struct {
-    void *field;
-    size_t bytes;
-  } fields[] = {[ACL_RT_STREAM_WORK_ADDR_PTR] = {&handle->workptr, sizeof handle->workptr},
-                [ACL_RT_STREAM_WORK_SIZE] = {&handle->workSize, sizeof handle->workSize},
-                [ACL_RT_STREAM_FLAG] = {&handle->flag, sizeof handle->flag},
-                [ACL_RT_STREAM_PRIORITY] = {&handle->priority, sizeof handle->priority}};
+  static const struct {
+    size_t offset, bytes;
+  } fields[] = {
+      [ACL_RT_STREAM_WORK_ADDR_PTR] = {offsetof(aclrtStreamConfigHandle, workptr), sizeof(void *)},
+      [ACL_RT_STREAM_WORK_SIZE] = {offsetof(aclrtStreamConfigHandle, workSize), sizeof(size_t)},
+      [ACL_RT_STREAM_FLAG] = {offsetof(aclrtStreamConfigHandle, flag), sizeof(size_t)},
+      [ACL_RT_STREAM_PRIORITY] = {offsetof(aclrtStreamConfigHandle, priority), sizeof(uint32_t)}};
   PG_CHECK((int)attr >= 0 && (size_t)attr < sizeof fields / sizeof fields[0],
            ACL_ERROR_INVALID_PARAM, "attr is %d, allowed is 0 to %d", (int)attr,
            ACL_RT_STREAM_PRIORITY);
   PG_CHECK(valueSize == fields[attr].bytes, ACL_ERROR_INVALID_PARAM,
            "valueSize is %zu, attribute %d has %zu bytes", valueSize, (int)attr,
            fields[attr].bytes);
-  memcpy(fields[attr].field, attrValue, valueSize);
-  return ACL_SUCCESS;
+  pthread_mutex_lock(&lock);
+  struct config *config = *find_config(handle);
+  if (config != NULL) memcpy((char *)&config->value + fields[attr].offset, attrValue, valueSize);
+  pthread_mutex_unlock(&lock);
+  return config != NULL ? ACL_SUCCESS : refuse_config(__func__);
 }
 
 static aclError set_failure_mode(const char *api, struct pg_stream *stream, uint64_t mode) {
