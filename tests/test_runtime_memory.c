@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include "expect.h"
+#include "runtime/context.h"
+#include "runtime/memory.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_device, tear_down_device)
+#define WATCHED(name) cmocka_unit_test_setup_teardown(name, set_up_watch, tear_down_device)
 
 /* The sanitizers would rather abort than let an allocation fail. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -249,6 +252,121 @@ static void memory_is_registered_once(void **state) {
   OK_OR_SAY(aclrtHostUnregister(own + next));
 }
 
+static void an_overlapped_range_is_named(void **state) {
+  (void)state;
+  SKIP_ON_CUDA("a GPU takes whole pages");
+  static _Alignas(4096) char own[8192];
+  void *seen = NULL;
+  OK_OR_SAY(aclrtHostRegister(own + 128, 64, ACL_HOST_REGISTER_MAPPED, &seen));
+  FAILS(aclrtHostRegister(own, 4096, ACL_HOST_REGISTER_MAPPED, &seen), 507910,
+        "from aclrtHostRegister that begins 128 bytes behind ptr, 64 bytes");
+  FAILS(aclrtHostRegister(own + 130, 4096, ACL_HOST_REGISTER_MAPPED, &seen), 507910,
+        "from aclrtHostRegister that begins 2 bytes before ptr, 64 bytes");
+  FAILS(aclrtHostRegister(own + 128, 1, ACL_HOST_REGISTER_MAPPED, &seen), 507910,
+        "from aclrtHostRegister that begins at ptr too");
+  OK_OR_SAY(aclrtHostUnregister(own + 128));
+}
+
+/* A backend whose memory is the CPU's, and which looks at what the map says while it works. */
+static struct pg_backend watching;
+static const void *watched; /* a range that is registered */
+static atomic_int known_early, registered_now, registered_wrong, frees;
+
+static aclError watch_fill(int device, const struct pg_fill *fill) {
+  if (pg_memory_find(fill->dst).kind != PG_MEMORY_UNKNOWN) atomic_fetch_add(&known_early, 1);
+  return pg_backend_cpu.fill(device, fill);
+}
+
+static aclError watch_register(int device, void *memory, size_t bytes, bool read_only) {
+  (void)device, (void)bytes, (void)read_only;
+  if (pg_memory_find(memory).kind != PG_MEMORY_UNKNOWN) atomic_fetch_add(&known_early, 1);
+  if (atomic_fetch_add(&registered_now, 1) != 0) atomic_fetch_add(&registered_wrong, 1);
+  return ACL_SUCCESS;
+}
+
+static void watch_unregister(int device, void *memory) {
+  (void)device, (void)memory;
+  if (atomic_fetch_sub(&registered_now, 1) != 1) atomic_fetch_add(&registered_wrong, 1);
+}
+
+/* As if another thread allocated anew whenever some memory is freed, a hundred times. */
+static void watch_free(int device, void *memory) {
+  static char places[100][64];
+  const int i = atomic_fetch_add(&frees, 1);
+  const struct pg_memory more = {
+      .kind = PG_MEMORY_DEVICE, .base = places[i % 100], .bytes = 64, .device = {&watching, 0}};
+  if (i < 100) assert_int_equal(pg_memory_add(&more), PG_MEMORY_ADDED);
+  if ((char *)memory < places[0] || (char *)memory >= places[100])
+    pg_backend_cpu.free(device, memory);
+}
+
+static int set_up_watch(void **state) {
+  void *context;
+  if (set_up_device(state) != 0) return 1;
+  watching = pg_backend_cpu;
+  watching.fill = watch_fill;
+  watching.host_register = watch_register;
+  watching.host_unregister = watch_unregister;
+  atomic_store(&known_early, 0);
+  atomic_store(&registered_wrong, 0);
+  const struct pg_device device = {&watching, 0};
+  if (pg_context_create("test", &device, 0, false, &context) != ACL_SUCCESS) return 1;
+  pg_context_make_current(context);
+  return 0;
+}
+
+static void memory_is_complete_before_it_is_known(void **state) {
+  (void)state;
+  char own[64];
+  void *memory = NULL, *host = NULL, *seen = NULL;
+  OK_OR_SAY(aclrtMalloc(&memory, 33, NORMAL));
+  OK_OR_SAY(aclrtMallocHost(&host, 33));
+  OK_OR_SAY(aclrtHostRegister(own, sizeof own, ACL_HOST_REGISTER_MAPPED, &seen));
+  OK_OR_SAY(aclrtHostUnregister(own));
+  OK_OR_SAY(aclrtFree(memory));
+  OK_OR_SAY(aclrtFreeHost(host));
+  assert_int_equal(atomic_load(&known_early), 0);
+  assert_int_equal(atomic_load(&registered_now), 0);
+}
+
+static void *register_again_and_again(void *context) {
+  void *range = (void *)(uintptr_t)watched;
+  pg_context_make_current(context);
+  for (int i = 0; i < 2000; i++)
+    if (aclrtHostRegisterV2(range, 64, 0) == ACL_SUCCESS) (void)aclrtHostUnregister(range);
+  return NULL;
+}
+
+static void the_map_and_the_backend_agree_on_what_is_registered(void **state) {
+  (void)state;
+  char own[64];
+  pthread_t threads[3];
+  watched = own;
+  for (size_t i = 0; i < LENGTH(threads); i++)
+    assert_int_equal(
+        pthread_create(&threads[i], NULL, register_again_and_again, pg_context_current_handle()),
+        0);
+  for (int i = 0; i < 200; i++) pg_memory_release_all();
+  for (size_t i = 0; i < LENGTH(threads); i++) (void)pthread_join(threads[i], NULL);
+  pg_memory_release_all();
+  assert_int_equal(atomic_load(&registered_wrong), 0);
+  assert_int_equal(atomic_load(&registered_now), 0);
+}
+
+static void releasing_all_ends_while_others_allocate(void **state) {
+  (void)state;
+  void *memory;
+  for (int i = 0; i < 3; i++) OK_OR_SAY(aclrtMalloc(&memory, 8, NORMAL));
+  watching.free = watch_free;
+  atomic_store(&frees, 0);
+  pg_memory_release_all();
+  const int first = atomic_load(&frees);
+  atomic_store(&frees, 100); /* no more comes */
+  pg_memory_release_all();
+  assert_int_equal(first, 3);
+  assert_int_equal(atomic_load(&frees), 103);
+}
+
 static void registering_is_checked(void **state) {
   (void)state;
   char own[8];
@@ -327,6 +445,10 @@ int main(void) {
       TEST(free_does_not_wait_unless_told_to),
       TEST(addresses_know_where_they_lie),
       TEST(memory_is_registered_once),
+      TEST(an_overlapped_range_is_named),
+      WATCHED(memory_is_complete_before_it_is_known),
+      WATCHED(the_map_and_the_backend_agree_on_what_is_registered),
+      WATCHED(releasing_all_ends_while_others_allocate),
       TEST(registering_is_checked),
       TEST(free_and_total_bytes_are_real),
       TEST(usage_follows_allocation),

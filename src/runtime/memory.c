@@ -41,10 +41,10 @@ static void *backend_alloc(const struct pg_device *device, const struct request 
 }
 
 /* The padding behind the caller's bytes starts as zeros: vector code may read it. */
-static void clear_padding(const struct pg_memory *m, size_t from) {
+static bool clear_padding(const struct pg_memory *m, size_t from) {
   const struct pg_fill zero = {
       .dst = (char *)(uintptr_t)m->base + from, .count = m->bytes - from, .element = 1};
-  if (zero.count > 0) (void)m->device.backend->fill(m->device.ordinal, &zero);
+  return zero.count == 0 || m->device.backend->fill(m->device.ordinal, &zero) == ACL_SUCCESS;
 }
 
 static aclError allocate_on(const char *api, struct pg_context *context, const struct request *r,
@@ -58,12 +58,13 @@ static aclError allocate_on(const char *api, struct pg_context *context, const s
       .device_id = context->device_id};
   void *base = backend_alloc(&context->device, r, usable);
   memory.base = base;
-  if (base == NULL || pg_memory_add(&memory) != PG_MEMORY_ADDED) {
+  /* Once it is in the map, aclFinalize in another thread may free it. */
+  if (base == NULL || !clear_padding(&memory, r->bytes) ||
+      pg_memory_add(&memory) != PG_MEMORY_ADDED) {
     if (base != NULL) pg_memory_give_back(&memory);
     return pg_fail(api, ACL_ERROR_RT_MEMORY_ALLOCATION, "no memory for %zu bytes on device %d",
                    r->bytes, context->device_id);
   }
-  clear_padding(&memory, r->bytes);
   *out = base;
   return ACL_SUCCESS;
 }
@@ -129,16 +130,19 @@ aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cf
   return allocate(__func__, ptr, "ptr", &r);
 }
 
-static const char *what(const void *address) {
-  static _Thread_local char text[96];
-  static const char *const kinds[] = {"unknown to the runtime", "from aclrtMalloc",
+static const char *origin(enum pg_memory_kind kind) {
+  static const char *const words[] = {"unknown to the runtime", "from aclrtMalloc",
                                       "from aclrtMallocHost", "from aclrtHostRegister"};
+  return words[kind];
+}
+
+/* What a wrong address is, for sentences. */
+static const char *what(const void *address) {
+  static _Thread_local char text[64];
   const struct pg_memory found = pg_memory_find(address);
   const size_t inside = found.base == NULL ? 0 : (size_t)((const char *)address - found.base);
-  if (inside > 0)
-    snprintf(text, sizeof text, "%zu bytes inside memory %s", inside, kinds[found.kind]);
-  else
-    snprintf(text, sizeof text, "%s", kinds[found.kind]);
+  if (inside == 0) return origin(found.kind);
+  snprintf(text, sizeof text, "%zu bytes inside memory %s", inside, origin(found.kind));
   return text;
 }
 
@@ -177,8 +181,27 @@ aclError aclrtFreeHostWithDevSync(void *hostPtr) {
   return release_after_sync(__func__, hostPtr, PG_MEMORY_HOST);
 }
 
+/* Names the memory in the way, and where it lies. */
+static aclError refuse_overlap(const char *api, const struct pg_memory *range) {
+  const struct pg_memory other = pg_memory_overlapped(range);
+  const bool later = other.base > range->base;
+  if (other.kind == PG_MEMORY_UNKNOWN)
+    return pg_fail(api, ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+                   "the range overlapped memory that another thread has freed by now");
+  if (other.base == range->base)
+    return pg_fail(api, ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+                   "the range overlaps memory %s that begins at ptr too, %zu bytes",
+                   origin(other.kind), other.bytes);
+  return pg_fail(api, ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+                 "the range overlaps memory %s that begins %zu bytes %s ptr, %zu bytes",
+                 origin(other.kind),
+                 (size_t)(later ? other.base - range->base : range->base - other.base),
+                 later ? "behind" : "before", other.bytes);
+}
+
 static aclError host_register(const char *api, void *ptr, uint64_t size, bool read_only) {
   struct pg_context *context;
+  aclError why = ACL_SUCCESS;
   if (ptr == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, "ptr");
   if (size == 0)
     return pg_fail(api, ACL_ERROR_INVALID_PARAM, "size is 0, at least one byte is required");
@@ -192,17 +215,16 @@ static aclError host_register(const char *api, void *ptr, uint64_t size, bool re
                                    .device = context->device,
                                    .device_id = context->device_id};
   pg_release(&context->object);
-  const enum pg_memory_added result = pg_memory_add(&memory);
-  if (result == PG_MEMORY_OVERLAPS)
-    return pg_fail(api, ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "the range overlaps memory %s",
-                   what(ptr));
-  if (result == PG_MEMORY_NONE_LEFT)
-    return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for the registration");
-  const aclError status =
-      memory.device.backend->host_register(memory.device.ordinal, ptr, size, read_only);
-  if (status == ACL_SUCCESS) return ACL_SUCCESS;
-  (void)pg_memory_take(ptr, PG_MEMORY_REGISTERED);
-  return pg_fail(api, status, "device %d cannot reach the range", memory.device_id);
+  switch (pg_memory_register(&memory, read_only, &why)) {
+    case PG_MEMORY_ADDED:
+      return ACL_SUCCESS;
+    case PG_MEMORY_OVERLAPS:
+      return refuse_overlap(api, &memory);
+    case PG_MEMORY_OUT_OF_REACH:
+      return pg_fail(api, why, "device %d cannot reach the range", memory.device_id);
+    default:
+      return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for the registration");
+  }
 }
 
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr) {
@@ -226,10 +248,8 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
 
 aclError aclrtHostUnregister(void *ptr) {
   PG_CHECK_PTR(ptr, ACL_ERROR_INVALID_PARAM);
-  const struct pg_memory memory = pg_memory_take(ptr, PG_MEMORY_REGISTERED);
-  PG_CHECK(memory.kind != PG_MEMORY_UNKNOWN, ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
+  PG_CHECK(pg_memory_unregister(ptr), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
            "ptr is %s, it must be the start of a registered range", what(ptr));
-  pg_memory_give_back(&memory);
   return ACL_SUCCESS;
 }
 

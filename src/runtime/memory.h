@@ -25,9 +25,26 @@ void pg_memory_rooms(int count, const void *const *addresses, size_t *rooms);
 /* Is [address, address + bytes) inside what is known to be there?  Unknown memory: yes. */
 bool pg_memory_holds(const void *address, size_t bytes, size_t *room);
 
-/* Enters a range into the map. */
-enum pg_memory_added { PG_MEMORY_ADDED, PG_MEMORY_OVERLAPS, PG_MEMORY_NONE_LEFT };
+/* Some memory that the map has within a range, if any. */
+struct pg_memory pg_memory_overlapped(const struct pg_memory *range);
+
+/* Enters allocated memory into the map.  It must be complete: from now on another thread may free
+ * it. */
+enum pg_memory_added {
+  PG_MEMORY_ADDED,
+  PG_MEMORY_OVERLAPS,
+  PG_MEMORY_NONE_LEFT,
+  PG_MEMORY_OUT_OF_REACH
+};
 enum pg_memory_added pg_memory_add(const struct pg_memory *memory);
+
+/* Registers the program's memory with its backend, then enters it.  Out of reach: the backend
+ * refused with *why. */
+enum pg_memory_added pg_memory_register(const struct pg_memory *memory, bool read_only,
+                                        aclError *why);
+
+/* Undoes it; false when no registered range starts there. */
+bool pg_memory_unregister(const void *base);
 
 /* Takes the range that starts at base out of the map if it is of this kind. */
 struct pg_memory pg_memory_take(const void *base, enum pg_memory_kind kind);

@@ -3,6 +3,7 @@
  * overruns and pointer queries get an answer instead of a crash. */
 #include <pthread.h>
 #include <search.h>
+#include <string.h>
 
 #include "core/alloc.h"
 #include "core/fork.h"
@@ -10,6 +11,11 @@
 
 /* Guards the tree and the totals. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Held while a range is registered or unregistered with its backend and entered here or taken out:
+ * the map and the backend never disagree about it.  Taken before `lock`. */
+static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
+
 static void *tree; /* of struct pg_memory, by address */
 static uint64_t used_bytes[PG_DEVICES_MAX], peak_bytes[PG_DEVICES_MAX];
 
@@ -68,32 +74,74 @@ static void forget(struct pg_memory *memory) {
   pg_free(memory);
 }
 
-/* New memory cannot overlap living memory: a registered range in its place was freed without
- * being unregistered, and is forgotten. */
-static bool take_stale(const struct pg_memory *in_place_of, struct pg_memory *out) {
+struct pg_memory pg_memory_overlapped(const struct pg_memory *range) {
+  struct pg_memory found = {.kind = PG_MEMORY_UNKNOWN};
   pthread_mutex_lock(&lock);
-  struct pg_memory *stale = lookup(in_place_of);
-  const bool found = stale != NULL && stale->kind == PG_MEMORY_REGISTERED;
-  if (found) {
-    *out = *stale;
-    forget(stale);
-  }
+  const struct pg_memory *memory = lookup(range);
+  if (memory != NULL) found = *memory;
   pthread_mutex_unlock(&lock);
   return found;
 }
 
-enum pg_memory_added pg_memory_add(const struct pg_memory *value) {
-  struct pg_memory *memory = pg_alloc(sizeof *memory), stale;
+static enum pg_memory_added enter(struct pg_memory *memory) {
   enum pg_memory_added result = PG_MEMORY_NONE_LEFT;
-  if (memory == NULL) return result;
-  *memory = *value;
-  while (value->kind != PG_MEMORY_REGISTERED && take_stale(value, &stale))
-    pg_memory_give_back(&stale);
   pthread_mutex_lock(&lock);
   struct pg_memory **node = tsearch(memory, &tree, compare);
   if (node != NULL) result = *node == memory ? PG_MEMORY_ADDED : PG_MEMORY_OVERLAPS;
   if (result == PG_MEMORY_ADDED) count_bytes(memory, true);
   pthread_mutex_unlock(&lock);
+  return result;
+}
+
+/* New memory cannot overlap living memory: a registered range in its place was freed without
+ * being unregistered, and is forgotten. */
+static bool forget_stale(const struct pg_memory *in_place_of) {
+  struct pg_memory stale = {.kind = PG_MEMORY_UNKNOWN};
+  pthread_mutex_lock(&registering);
+  pthread_mutex_lock(&lock);
+  struct pg_memory *found = lookup(in_place_of);
+  if (found != NULL && found->kind == PG_MEMORY_REGISTERED) {
+    stale = *found;
+    forget(found);
+  }
+  pthread_mutex_unlock(&lock);
+  pg_memory_give_back(&stale);
+  pthread_mutex_unlock(&registering);
+  return stale.kind == PG_MEMORY_REGISTERED;
+}
+
+enum pg_memory_added pg_memory_add(const struct pg_memory *value) {
+  struct pg_memory *memory = pg_alloc(sizeof *memory);
+  if (memory == NULL) return PG_MEMORY_NONE_LEFT;
+  *memory = *value;
+  enum pg_memory_added result;
+  do result = enter(memory);
+  while (result == PG_MEMORY_OVERLAPS && forget_stale(value));
+  if (result != PG_MEMORY_ADDED) pg_free(memory);
+  return result;
+}
+
+/* Lock `registering` held. */
+static enum pg_memory_added add_registered(struct pg_memory *memory, bool read_only,
+                                           aclError *why) {
+  const struct pg_device *device = &memory->device;
+  void *base = (void *)(uintptr_t)memory->base;
+  if (pg_memory_overlapped(memory).kind != PG_MEMORY_UNKNOWN) return PG_MEMORY_OVERLAPS;
+  *why = device->backend->host_register(device->ordinal, base, memory->bytes, read_only);
+  if (*why != ACL_SUCCESS) return PG_MEMORY_OUT_OF_REACH;
+  const enum pg_memory_added result = enter(memory);
+  if (result != PG_MEMORY_ADDED) device->backend->host_unregister(device->ordinal, base);
+  return result;
+}
+
+enum pg_memory_added pg_memory_register(const struct pg_memory *value, bool read_only,
+                                        aclError *why) {
+  struct pg_memory *memory = pg_alloc(sizeof *memory);
+  if (memory == NULL) return PG_MEMORY_NONE_LEFT;
+  *memory = *value;
+  pthread_mutex_lock(&registering);
+  const enum pg_memory_added result = add_registered(memory, read_only, why);
+  pthread_mutex_unlock(&registering);
   if (result != PG_MEMORY_ADDED) pg_free(memory);
   return result;
 }
@@ -110,6 +158,14 @@ struct pg_memory pg_memory_take(const void *base, enum pg_memory_kind kind) {
   return taken;
 }
 
+bool pg_memory_unregister(const void *base) {
+  pthread_mutex_lock(&registering);
+  const struct pg_memory memory = pg_memory_take(base, PG_MEMORY_REGISTERED);
+  pg_memory_give_back(&memory);
+  pthread_mutex_unlock(&registering);
+  return memory.kind == PG_MEMORY_REGISTERED;
+}
+
 void pg_memory_give_back(const struct pg_memory *m) {
   const struct pg_backend *backend = m->device.backend;
   if (m->kind == PG_MEMORY_DEVICE) backend->free(m->device.ordinal, (void *)(uintptr_t)m->base);
@@ -118,19 +174,21 @@ void pg_memory_give_back(const struct pg_memory *m) {
     backend->host_unregister(m->device.ordinal, (void *)(uintptr_t)m->base);
 }
 
+static void give_back_node(void *node) {
+  pg_memory_give_back(node);
+  pg_free(node);
+}
+
+/* The whole tree at once: threads that keep allocating must not keep this busy for ever. */
 void pg_memory_release_all(void) {
-  for (;;) {
-    struct pg_memory memory = {.kind = PG_MEMORY_UNKNOWN};
-    pthread_mutex_lock(&lock);
-    if (tree != NULL) {
-      struct pg_memory *root = *(struct pg_memory **)tree;
-      memory = *root;
-      forget(root);
-    }
-    pthread_mutex_unlock(&lock);
-    if (memory.kind == PG_MEMORY_UNKNOWN) return;
-    pg_memory_give_back(&memory);
-  }
+  pthread_mutex_lock(&registering);
+  pthread_mutex_lock(&lock);
+  void *all = tree;
+  tree = NULL;
+  memset(used_bytes, 0, sizeof used_bytes);
+  pthread_mutex_unlock(&lock);
+  tdestroy(all, give_back_node);
+  pthread_mutex_unlock(&registering);
 }
 
 void pg_memory_usage(int device, uint64_t *used, uint64_t *peak) {
