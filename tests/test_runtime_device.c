@@ -376,10 +376,10 @@ static void finalize_ends_whatever_is_left(void **state) {
   FAILS(aclrtQueryEventWaitStatus(event, &waiting), 107017, "aclrtQueryEventWaitStatus", "event");
   FAILS(aclrtGetNotifyId(notify, &id), 107017, "aclrtGetNotifyId", "destroyed notify");
   FAILS(aclrtSetCurrentContext(context), 107000, "aclrtSetCurrentContext", "destroyed context");
-  FAILS(aclrtFree(memory), 107000, "aclrtFree", "unknown");
-  FAILS(aclrtFreeHost(host), 107000, "aclrtFreeHost", "unknown");
   FAILS(aclrtResetDevice(0), 507007, "aclrtResetDevice", "not set");
   OK_OR_SAY(aclInit(NULL));
+  FAILS(aclrtFree(memory), 107000, "aclrtFree", "unknown");
+  FAILS(aclrtFreeHost(host), 107000, "aclrtFreeHost", "unknown");
 }
 
 int main(void) {

@@ -389,6 +389,57 @@ static void the_last_error_is_the_runtimes_alone(void **state) {
   FAILS(aclrtPeekAtLastError((aclrtLastErrLevel)1), 100000, "aclrtPeekAtLastError", "level");
 }
 
+static void a_question_leaves_the_last_error_as_it_is(void **state) {
+  (void)state;
+  const aclrtLastErrLevel thread = ACL_RT_THREAD_LEVEL;
+  int32_t device = 7;
+  aclrtContext context = &device;
+  FAILS(aclrtGetDevice(&device), 107002, "aclrtGetDevice", "none was set");
+  FAILS(aclrtGetCurrentContext(&context), 107002, "aclrtGetCurrentContext", "none was set");
+  assert_int_equal(aclrtPeekAtLastError(thread), 0);
+  assert_int_equal(aclrtSetDevice(-1), 107001);
+  FAILS(aclrtGetDevice(&device), 107002, "aclrtGetDevice");
+  FAILS(aclrtGetCurrentContext(&context), 107002, "aclrtGetCurrentContext");
+  assert_int_equal(aclrtGetLastError(thread), 107001);
+  assert_int_equal(device, 7);
+  assert_ptr_equal(context, &device);
+  FAILS(aclrtSynchronizeDevice(), 107002, "aclrtSynchronizeDevice"); /* no question */
+  assert_int_equal(aclrtGetLastError(thread), 107002);
+}
+
+/* Between aclFinalize and the next aclInit, for addresses that mean nothing any more. */
+static void freeing_after_finalize_is_no_failure(void **state) {
+  (void)state;
+  static char own[64];
+  void *memory[2], *host[2], *seen;
+  OK_OR_SAY(aclInit(NULL));
+  OK_OR_SAY(aclrtSetDevice(0));
+  for (int i = 0; i < 2; i++) {
+    OK_OR_SAY(aclrtMalloc(&memory[i], 64, ACL_MEM_MALLOC_NORMAL_ONLY));
+    OK_OR_SAY(aclrtMallocHost(&host[i], 64));
+  }
+  OK_OR_SAY(aclrtHostRegister(own, sizeof own, ACL_HOST_REGISTER_MAPPED, &seen));
+  FAILS(aclrtFree(own + 1), 107000, "aclrtFree", "inside");
+  OK_OR_SAY(aclFinalize());
+  OK_OR_SAY(aclrtFree(memory[0]));
+  OK_OR_SAY(aclrtFreeWithDevSync(memory[1]));
+  OK_OR_SAY(aclrtFreeHost(host[0]));
+  OK_OR_SAY(aclrtFreeHostWithDevSync(host[1]));
+  OK_OR_SAY(aclrtHostUnregister(own));
+  assert_null(aclGetRecentErrMsg());
+  FAILS(aclrtFree(NULL), 100000, "aclrtFree", "NULL");
+  OK_OR_SAY(aclrtSetDevice(0)); /* what is known is still told apart */
+  OK_OR_SAY(aclrtMalloc(&memory[0], 64, ACL_MEM_MALLOC_NORMAL_ONLY));
+  FAILS(aclrtFreeHost(memory[0]), 107000, "aclrtFreeHost", "from aclrtMalloc");
+  FAILS(aclrtFree((char *)memory[0] + 8), 107000, "aclrtFree", "8 bytes inside");
+  FAILS(aclrtHostUnregister(memory[0]), 507911, "aclrtHostUnregister", "from aclrtMalloc");
+  OK_OR_SAY(aclrtFree(memory[0]));
+  OK_OR_SAY(aclInit(NULL));
+  FAILS(aclrtFree(own), 107000, "aclrtFree", "unknown");
+  FAILS(aclrtFreeHost(own), 107000, "aclrtFreeHost", "unknown");
+  FAILS(aclrtHostUnregister(own), 507911, "aclrtHostUnregister", "unknown");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       APART(a_second_init_counts_and_says_so),
@@ -415,6 +466,8 @@ int main(void) {
       APART(an_instruction_set_can_be_forced_and_asked_for),
       APART(the_size_to_stream_from_is_a_number),
       APART(the_last_error_is_the_runtimes_alone),
+      APART(a_question_leaves_the_last_error_as_it_is),
+      APART(freeing_after_finalize_is_no_failure),
   };
   setenv("POOLGRAD_CUDA", "off", 1); /* these are the CPU's */
   return cmocka_run_group_tests(tests, NULL, NULL);

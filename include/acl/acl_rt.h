@@ -329,7 +329,7 @@ ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceForce(int32_t deviceId);
 
-/* The device of the current context. */
+/* The device of the current context. 107002: none is set; that answer is not the last error. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDevice(int32_t *deviceId);
 
 /* How many devices there are: POOLGRAD_DEVICES, then ASCEND_RT_VISIBLE_DEVICES (an ascending comma
@@ -877,7 +877,8 @@ ACL_FUNC_VISIBILITY aclError aclrtMallocWithCfg(void **devPtr, size_t size,
 
 /* Frees device memory at once: work that still uses it must have been waited for. FreeWithDevSync
  * waits for the device first. aclrtFree needs no context. 100000: NULL. 107000: not the start of
- * living memory from an aclrtMalloc function. */
+ * living memory from an aclrtMalloc function. After aclFinalize, which frees all, an unknown
+ * address is no failure until the next aclInit. */
 ACL_FUNC_VISIBILITY aclError aclrtFree(void *devPtr);
 ACL_FUNC_VISIBILITY aclError aclrtFreeWithDevSync(void *devPtr);
 

@@ -143,6 +143,8 @@ void pg_recode_with(int code) {
     errors->pending[errors->count - 1].family = family_of(code);
 }
 
+void pg_restore_last_error(aclError before) { last_error = before; }
+
 void pg_failure_set(struct pg_failure *failure, aclError code, const char *format, ...) {
   va_list args;
   failure->code = code;

@@ -27,6 +27,10 @@ void pg_fail_with(const char *api, int code, const char *format, ...)
 #define pg_fail_null(api, code, argument) (pg_fail_null_with(api, code, argument), (code))
 void pg_fail_null_with(const char *api, int code, const char *argument);
 
+/* Puts the last error back to what aclrtPeekAtLastError gave before a failure that was an answer.
+ */
+void pg_restore_last_error(aclError before);
+
 /* Passes a failure of the runtime on under aclnn's code, keeping its sentence. */
 #define pg_recode(code) (pg_recode_with(code), (code))
 void pg_recode_with(int code);

@@ -33,6 +33,13 @@ aclError pg_context_current(const char *api, struct pg_context **out) {
                  current == NULL ? "none was set" : "the one it had was destroyed");
 }
 
+aclError pg_context_ask(const char *api, struct pg_context **out) {
+  const aclError before = aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL);
+  const aclError status = pg_context_current(api, out);
+  if (status != ACL_SUCCESS) pg_restore_last_error(before);
+  return status;
+}
+
 static void destroy(struct pg_object *self) {
   struct pg_context *context = (struct pg_context *)self;
   pthread_mutex_destroy(&context->lock);
@@ -214,7 +221,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 aclError aclrtGetCurrentContext(aclrtContext *context) {
   struct pg_context *found;
   PG_CHECK_PTR(context, ACL_ERROR_INVALID_PARAM);
-  PG_TRY(pg_context_current(__func__, &found));
+  PG_TRY(pg_context_ask(__func__, &found));
   *context = found->handle;
   pg_release(&found->object);
   return ACL_SUCCESS;

@@ -46,6 +46,10 @@ bool pg_context_close(const char *api, void *handle, enum pg_ending ending);
  * ACL_ERROR_RT_CONTEXT_NULL and a sentence when it has none. */
 aclError pg_context_current(const char *api, struct pg_context **out);
 
+/* The same for a question that "none yet" answers: the sentence is left, the thread's last error
+ * stays what it was. */
+aclError pg_context_ask(const char *api, struct pg_context **out);
+
 /* The calling thread's current handle, which may be stale or NULL. */
 void *pg_context_current_handle(void);
 void pg_context_make_current(void *handle);

@@ -256,7 +256,7 @@ aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *act
 aclError aclrtGetDevice(int32_t *deviceId) {
   struct pg_context *context;
   PG_CHECK_PTR(deviceId, ACL_ERROR_INVALID_PARAM);
-  PG_TRY(pg_context_current(__func__, &context));
+  PG_TRY(pg_context_ask(__func__, &context));
   *deviceId = context->device_id;
   pg_release(&context->object);
   return ACL_SUCCESS;

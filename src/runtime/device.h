@@ -27,4 +27,7 @@ aclError pg_device_synchronize(const char *api, int64_t timeout_ns);
  * ends; for aclFinalize. */
 void pg_devices_release_all(const char *api);
 
+/* init.c: has aclFinalize run since the last aclInit? */
+bool pg_is_finalized(void);
+
 #endif

@@ -8,9 +8,11 @@
 
 /* Guards the state.  Held through a whole init or finalize: the second caller waits. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t references;  /* aclInit calls not yet undone */
-static uint64_t config_hash; /* of the first one's file */
-static bool finalized;       /* since the last aclInit */
+static uint64_t references;   /* aclInit calls not yet undone */
+static uint64_t config_hash;  /* of the first one's file */
+static atomic_bool finalized; /* since the last aclInit; read without the lock too */
+
+bool pg_is_finalized(void) { return atomic_load(&finalized); }
 
 /* The lock may be held for long, so a fork does not wait for it.  If it cannot be had, another
  * thread is half-way through an init or a finalize, and will never be done with it in the child. */
@@ -42,7 +44,7 @@ static aclError init_locked(const char *api, const char *path) {
   PG_TRY(pg_configure(api));
   references = 1;
   config_hash = hash;
-  finalized = false;
+  atomic_store(&finalized, false);
   return ACL_SUCCESS;
 }
 
@@ -63,14 +65,14 @@ static void close_all(enum pg_kind kind) {
 
 /* Contexts first: their streams hold marks of events and words of notifies. */
 static aclError finalize_locked(const char *api) {
-  if (finalized)
+  if (pg_is_finalized())
     return pg_fail(api, ACL_ERROR_REPEAT_FINALIZE, "already finalised, aclInit must come between");
   pg_devices_release_all(api);
   close_all(PG_EVENT);
   close_all(PG_NOTIFY);
+  atomic_store(&finalized, true); /* first: who frees what is released here must not fail */
   pg_memory_release_all();
   references = 0;
-  finalized = true;
   return ACL_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/checked.h"
 #include "core/clock.h"
+#include "core/log.h"
 #include "runtime/context.h"
 
 enum {
@@ -146,11 +147,20 @@ static const char *what(const void *address) {
   return text;
 }
 
+/* A program that is ending often frees what aclFinalize has freed, from destructors that take a
+ * failure for a reason to abort. */
+static bool is_gone(const char *api, const void *address) {
+  if (!pg_is_finalized() || pg_memory_find(address).kind != PG_MEMORY_UNKNOWN) return false;
+  pg_log(ACL_INFO, "%s: %p is unknown, aclFinalize has released all memory", api, address);
+  return true;
+}
+
 static aclError release(const char *api, void *address, enum pg_memory_kind kind) {
   const bool device = kind == PG_MEMORY_DEVICE;
   const char *name = device ? "devPtr" : "hostPtr";
   if (address == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, name);
   const struct pg_memory memory = pg_memory_take(address, kind);
+  if (memory.kind == PG_MEMORY_UNKNOWN && is_gone(api, address)) return ACL_SUCCESS;
   if (memory.kind == PG_MEMORY_UNKNOWN)
     return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "%s is %s, it must come from %s", name,
                    what(address), device ? "aclrtMalloc" : "aclrtMallocHost");
@@ -165,7 +175,7 @@ aclError aclrtFreeHost(void *hostPtr) { return release(__func__, hostPtr, PG_MEM
 /* Frees also when some stream failed: the memory is the caller's to give back either way. */
 static aclError release_after_sync(const char *api, void *address, enum pg_memory_kind kind) {
   struct pg_context *context;
-  if (address == NULL) return release(api, address, kind);
+  if (address == NULL || is_gone(api, address)) return release(api, address, kind);
   PG_TRY(pg_context_current(api, &context));
   pg_release(&context->object);
   const aclError sync = pg_device_synchronize(api, PG_FOREVER);
@@ -248,7 +258,8 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
 
 aclError aclrtHostUnregister(void *ptr) {
   PG_CHECK_PTR(ptr, ACL_ERROR_INVALID_PARAM);
-  PG_CHECK(pg_memory_unregister(ptr), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
+  PG_CHECK(pg_memory_unregister(ptr) || is_gone(__func__, ptr),
+           ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
            "ptr is %s, it must be the start of a registered range", what(ptr));
   return ACL_SUCCESS;
 }
