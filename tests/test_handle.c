@@ -86,6 +86,43 @@ static void a_reused_slot_does_not_revive_old_handles(void **state) {
   pg_release(pg_handle_close(handle, PG_EVENT));
 }
 
+/* The first of its process to use this kind: one slot serves all the pairs. */
+static void a_handle_that_was_closed_never_comes_back(void **state) {
+  (void)state;
+  enum { GENERATIONS = 1 << 24 };
+  struct thing first, other;
+  void *old = open_thing(&first, PG_SCALAR_LIST);
+  pg_release(pg_handle_close(old, PG_SCALAR_LIST));
+  for (int i = 0; i < GENERATIONS; i++) {
+    init(&other);
+    void *handle = pg_handle_open(PG_SCALAR_LIST, &other.object);
+    if (handle == old || handle == NULL) fail_msg("after %d others: %p", i, handle);
+    pg_release(pg_handle_close(handle, PG_SCALAR_LIST));
+  }
+  assert_null(pg_acquire(old, PG_SCALAR_LIST));
+  void *handle = open_thing(&other, PG_SCALAR_LIST); /* in another slot */
+  assert_int_not_equal((uintptr_t)handle & 0xffffff, (uintptr_t)old & 0xffffff);
+  assert_ptr_equal(pg_handle_next(PG_SCALAR_LIST, NULL), handle);
+  assert_null(pg_handle_next(PG_SCALAR_LIST, handle));
+  pg_release(pg_handle_close(handle, PG_SCALAR_LIST));
+}
+
+/* Going through the handles of a kind looks at its own slots, however many others there are. */
+static void kinds_do_not_share_slots(void **state) {
+  (void)state;
+  enum { MANY = 5000 };
+  static struct thing tensors[MANY];
+  static void *handles[MANY];
+  struct thing one;
+  void *before = open_thing(&one, PG_FLOAT_ARRAY);
+  pg_release(pg_handle_close(before, PG_FLOAT_ARRAY));
+  for (int i = 0; i < MANY; i++) handles[i] = open_thing(&tensors[i], PG_TENSOR);
+  void *after = open_thing(&one, PG_FLOAT_ARRAY);
+  assert_int_equal((uintptr_t)after & 0xffffff, (uintptr_t)before & 0xffffff);
+  pg_release(pg_handle_close(after, PG_FLOAT_ARRAY));
+  for (int i = 0; i < MANY; i++) pg_release(pg_handle_close(handles[i], PG_TENSOR));
+}
+
 static void millions_of_uses_leave_the_count_right(void **state) {
   (void)state;
   enum { USES = 1 << 20 };
@@ -206,7 +243,7 @@ static void garbage_finds_nothing(void **state) {
 
 static void iteration_visits_every_live_handle_of_the_kind_once(void **state) {
   (void)state;
-  enum { COUNT = 3000 }; /* more than one chunk */
+  enum { COUNT = 3000 }; /* several chunks */
   static struct thing things[COUNT], others[COUNT];
   static void *handles[COUNT], *other_handles[COUNT];
   for (int i = 0; i < COUNT; i++) {
@@ -376,38 +413,39 @@ static void every_failure_is_clean(aclError (*call)(void **out), aclError (*undo
   assert_in_range(failures, least, 7);
 }
 
-/* Takes every free slot, so that the next handle needs memory for more of them. */
-static int take_all_slots(struct thing *things, void **handles) {
+/* Takes every free slot of the kind, so that the next handle needs memory for more of them. */
+static int take_all_slots(enum pg_kind kind, struct thing *things, void **handles) {
   int count = 0;
   for (;; count++) {
     init(&things[count]);
     pg_alloc_fail_after(0);
-    handles[count] = pg_handle_open(PG_SCALAR, &things[count].object);
+    handles[count] = pg_handle_open(kind, &things[count].object);
     pg_alloc_fail_after(-1);
     if (handles[count] == NULL) return count;
   }
 }
 
-static void with_no_free_slot(aclError (*call)(void **out), aclError (*undo)(void *), int least) {
+static void with_no_free_slot(enum pg_kind kind, aclError (*call)(void **out),
+                              aclError (*undo)(void *), int least) {
   static struct thing things[16384];
   static void *handles[16384];
-  const int taken = take_all_slots(things, handles);
+  const int taken = take_all_slots(kind, things, handles);
   every_failure_is_clean(call, undo, least);
-  for (int i = 0; i < taken; i++) pg_release(pg_handle_close(handles[i], PG_SCALAR));
+  for (int i = 0; i < taken; i++) pg_release(pg_handle_close(handles[i], kind));
 }
 
 static void creating_survives_every_failing_allocation(void **state) {
   (void)state;
   OK_OR_SAY(aclrtSynchronizeStream(NULL)); /* the default stream is there from now on */
-  with_no_free_slot(make_tensor, end_tensor, 2);
-  with_no_free_slot(make_ints, end_ints, 2);
-  with_no_free_slot(make_scalar, end_scalar, 2);
-  with_no_free_slot(make_list, end_list, 2);
-  with_no_free_slot(make_buffer, end_buffer, 2);
-  with_no_free_slot(make_notify, aclrtDestroyNotify, 2);
-  with_no_free_slot(make_context, end_context, 2);
-  with_no_free_slot(aclrtCreateEvent, aclrtDestroyEvent, 2);
-  with_no_free_slot(aclrtCreateStream, aclrtDestroyStream, 3);
+  with_no_free_slot(PG_TENSOR, make_tensor, end_tensor, 2);
+  with_no_free_slot(PG_INT_ARRAY, make_ints, end_ints, 2);
+  with_no_free_slot(PG_SCALAR, make_scalar, end_scalar, 2);
+  with_no_free_slot(PG_TENSOR_LIST, make_list, end_list, 2);
+  with_no_free_slot(PG_DATA_BUFFER, make_buffer, end_buffer, 2);
+  with_no_free_slot(PG_NOTIFY, make_notify, aclrtDestroyNotify, 2);
+  with_no_free_slot(PG_CONTEXT, make_context, end_context, 2);
+  with_no_free_slot(PG_EVENT, aclrtCreateEvent, aclrtDestroyEvent, 2);
+  with_no_free_slot(PG_STREAM, aclrtCreateStream, aclrtDestroyStream, 3);
   every_failure_is_clean(make_config, end_config, 1);
   every_failure_is_clean(make_memory, aclrtFree, 1);
 }
@@ -427,6 +465,8 @@ int main(void) {
       cmocka_unit_test(a_closed_handle_finds_nothing),
       cmocka_unit_test(an_object_outlives_its_handle_while_in_use),
       cmocka_unit_test(a_reused_slot_does_not_revive_old_handles),
+      cmocka_unit_test(a_handle_that_was_closed_never_comes_back),
+      cmocka_unit_test(kinds_do_not_share_slots),
       cmocka_unit_test(millions_of_uses_leave_the_count_right),
       cmocka_unit_test(a_use_and_a_close_may_race),
       cmocka_unit_test(another_kind_finds_nothing),

@@ -13,9 +13,8 @@ _Static_assert(sizeof(void *) == 8, "handles need 64-bit pointers");
 enum {
   INDEX_BITS = 24,
   GENERATION_BITS = 24,
-  CHUNK_BITS = 10,
-  CHUNK = 1 << CHUNK_BITS,
-  CHUNK_COUNT = 1 << (INDEX_BITS - CHUNK_BITS),
+  FIRST_BITS = 6, /* the first chunk of slots has 2^6, each later one as many as all before it */
+  CHUNK_COUNT = INDEX_BITS - FIRST_BITS + 1,
   KIND_SHIFT = INDEX_BITS + GENERATION_BITS,
   TAG = 0x5047,        /* "PG"; the kind is added to it */
   OPEN = 1 << 30,      /* what an open handle adds to its object's count */
@@ -37,13 +36,19 @@ struct slot {
   uint32_t next_free;
 };
 
-/* Guards what follows and every opening and closing.  Held for a few instructions only, never
- * across a destroy. */
+/* Each kind has slots of its own: going through the few streams does not look at a million
+ * tensors. */
+struct table {
+  _Atomic(struct slot *) chunks[CHUNK_COUNT]; /* read without the lock; never freed */
+  uint32_t slot_count;                        /* given out so far; slot 0 is none */
+  uint32_t free_first, free_last; /* 0: none; oldest first, so that a slot rests before its reuse */
+  int live;
+};
+
+/* Guards the tables and every opening and closing.  Held for a few instructions only, never across
+ * a destroy. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(struct slot *) chunks[CHUNK_COUNT]; /* read without the lock; never freed */
-static uint32_t slot_count = 1;                    /* slot 0 stays unused: it ends the free list */
-static uint32_t free_first, free_last; /* oldest first, so that a slot rests before its reuse */
-static int live[PG_KIND_COUNT];
+static struct table tables[PG_KIND_COUNT];
 
 PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
@@ -51,16 +56,26 @@ static uint32_t index_of(const void *handle) {
   return (uint32_t)(uintptr_t)handle & ((1u << INDEX_BITS) - 1);
 }
 
-/* NULL for an index that was never given out; its chunk may not exist. */
-static struct slot *slot_at(uint32_t index) {
-  struct slot *chunk = atomic_load_explicit(&chunks[index >> CHUNK_BITS], memory_order_acquire);
-  return chunk == NULL ? NULL : &chunk[index & (CHUNK - 1)];
+/* Chunk 0 has the indices below 2^FIRST_BITS, chunk c those from 2^(FIRST_BITS + c - 1) on. */
+static unsigned chunk_of(uint32_t index) {
+  return index >> FIRST_BITS == 0 ? 0 : (unsigned)(32 - FIRST_BITS - __builtin_clz(index));
+}
+
+static uint32_t chunk_begin(unsigned chunk) {
+  return chunk == 0 ? 0 : 1u << (FIRST_BITS + chunk - 1);
+}
+
+/* NULL for an index whose chunk does not exist. */
+static struct slot *slot_at(struct table *table, uint32_t index) {
+  const unsigned chunk = chunk_of(index);
+  struct slot *slots = atomic_load_explicit(&table->chunks[chunk], memory_order_acquire);
+  return slots == NULL ? NULL : &slots[index - chunk_begin(chunk)];
 }
 
 /* The slot that a handle of this kind names, live or not; NULL when it can be no such handle. */
 static struct slot *slot_of(const void *handle, enum pg_kind kind) {
   if ((uint64_t)(uintptr_t)handle >> KIND_SHIFT != (uint64_t)TAG + (uint64_t)kind) return NULL;
-  return slot_at(index_of(handle));
+  return slot_at(&tables[kind], index_of(handle));
 }
 
 static bool is_of(uint64_t word, const void *handle) {
@@ -74,29 +89,35 @@ static void *encode(uint64_t word, uint32_t index) {
   return (void *)(uintptr_t)((word - taken_of(word)) | index);
 }
 
-/* Lock held, for this and the next two. */
-static uint32_t take_slot(void) {
-  if (free_first != 0) {
-    const uint32_t index = free_first;
-    free_first = slot_at(index)->next_free;
+/* Lock held, for this and the next two.  0: none is left, or no memory. */
+static uint32_t take_slot(struct table *table) {
+  if (table->free_first != 0) {
+    const uint32_t index = table->free_first;
+    table->free_first = slot_at(table, index)->next_free;
     return index;
   }
-  if (slot_count == 1u << INDEX_BITS) return 0;
-  if (slot_at(slot_count) == NULL) {
-    struct slot *chunk = pg_alloc_zeroed(CHUNK * sizeof *chunk);
-    if (chunk == NULL) return 0;
-    atomic_store_explicit(&chunks[slot_count >> CHUNK_BITS], chunk, memory_order_release);
+  const uint32_t index = table->slot_count + 1;
+  if (index >> INDEX_BITS != 0) return 0;
+  if (slot_at(table, index) == NULL) {
+    const unsigned chunk = chunk_of(index);
+    const size_t slots = chunk == 0 ? 1u << FIRST_BITS : chunk_begin(chunk);
+    struct slot *fresh = pg_alloc_zeroed(slots * sizeof *fresh);
+    if (fresh == NULL) return 0;
+    atomic_store_explicit(&table->chunks[chunk], fresh, memory_order_release);
   }
-  return slot_count++;
+  return table->slot_count = index;
 }
 
-static void give_slot(uint32_t index) {
-  slot_at(index)->next_free = 0;
-  if (free_first == 0)
-    free_first = index;
+/* A slot whose generations are used up is not used again: its next handle would be its first. */
+static void give_slot(struct table *table, uint32_t index) {
+  struct slot *s = slot_at(table, index);
+  if (atomic_load_explicit(&s->word, memory_order_relaxed) >> INDEX_BITS == 0) return;
+  s->next_free = 0;
+  if (table->free_first == 0)
+    table->free_first = index;
   else
-    slot_at(free_last)->next_free = index;
-  free_last = index;
+    slot_at(table, table->free_last)->next_free = index;
+  table->free_last = index;
 }
 
 /* Ends the slot's generation; the uses of it that have not ended are the object's from now on. */
@@ -123,17 +144,18 @@ static void settle(struct slot *s) {
 
 void *pg_handle_open(enum pg_kind kind, struct pg_object *object) {
   void *handle = NULL;
+  struct table *table = &tables[kind];
   pthread_mutex_lock(&lock);
-  const uint32_t index = take_slot();
+  const uint32_t index = take_slot(table);
   if (index != 0) {
-    struct slot *s = slot_at(index);
+    struct slot *s = slot_at(table, index);
     const uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed) |
                           ((uint64_t)TAG + (uint64_t)kind) << KIND_SHIFT;
     const int refs = atomic_load_explicit(&object->refs, memory_order_relaxed); /* ours alone */
     atomic_store_explicit(&object->refs, refs + OPEN, memory_order_relaxed);
     atomic_store_explicit(&s->object, object, memory_order_relaxed);
     atomic_store_explicit(&s->word, word, memory_order_release);
-    live[kind]++;
+    table->live++;
     handle = encode(word, index);
   }
   pthread_mutex_unlock(&lock);
@@ -161,8 +183,8 @@ void *pg_handle_close(const void *handle, enum pg_kind kind) {
   pthread_mutex_lock(&lock);
   if (is_of(atomic_load_explicit(&s->word, memory_order_relaxed), handle)) {
     object = close_slot(s);
-    give_slot(index_of(handle));
-    live[kind]--;
+    give_slot(&tables[kind], index_of(handle));
+    tables[kind].live--;
   }
   pthread_mutex_unlock(&lock);
   return object;
@@ -175,10 +197,11 @@ bool pg_is_live(const void *handle, enum pg_kind kind) {
 
 void *pg_handle_next(enum pg_kind kind, const void *after) {
   void *handle = NULL;
+  struct table *t = &tables[kind];
   pthread_mutex_lock(&lock);
-  for (uint32_t i = index_of(after) + 1; live[kind] > 0 && handle == NULL && i < slot_count; i++) {
-    const uint64_t word = atomic_load_explicit(&slot_at(i)->word, memory_order_relaxed);
-    if (word >> KIND_SHIFT == (uint64_t)TAG + (uint64_t)kind) handle = encode(word, i);
+  for (uint32_t i = index_of(after) + 1; t->live > 0 && handle == NULL && i <= t->slot_count; i++) {
+    const uint64_t word = atomic_load_explicit(&slot_at(t, i)->word, memory_order_relaxed);
+    if (!is_free(word)) handle = encode(word, i);
   }
   pthread_mutex_unlock(&lock);
   return handle;
@@ -186,7 +209,7 @@ void *pg_handle_next(enum pg_kind kind, const void *after) {
 
 int pg_handle_count(enum pg_kind kind) {
   pthread_mutex_lock(&lock);
-  const int count = live[kind];
+  const int count = tables[kind].live;
   pthread_mutex_unlock(&lock);
   return count;
 }

@@ -4,8 +4,9 @@
  *     63        48 47           24 23            0
  *    | tag + kind |  generation   |  slot index  |
  *
- * A handle is looked up, never dereferenced.  Destroying an object raises its slot's
- * generation, so a stale, foreign or invented handle finds nothing.  The tag makes the value a
+ * A handle is looked up, never dereferenced, among the slots of its kind.  Destroying an object
+ * raises its slot's generation, so a stale, foreign or invented handle finds nothing; a slot whose
+ * generations are used up is retired, so no handle ever comes back.  The tag makes the value a
  * non-canonical address: who dereferences it by mistake faults at once.
  *
  * Objects are counted.  The handle holds one reference, pg_acquire adds one for the caller's
