@@ -22,22 +22,30 @@ struct binding {
   uint16_t args_offset;
 };
 
+/* What the first phase has found stays as it was: aclInitTensor may make the tensor another one
+ * before the second. */
+struct operand {
+  struct pg_plan_operand view;
+  size_t element; /* bytes */
+};
+
 /* Most plans are one step, which lies inside: what malloc keeps ready for a thread is small. */
 struct pg_plan {
   struct pg_object object;
+  const char *api; /* the first phase that made it */
   atomic_bool repeatable;
   bool exhausted; /* a step found no memory */
   int step_count, binding_count, operand_count;
   int64_t workspace_bytes;
   struct pg_step *steps; /* the first, or STEPS_MAX of their own */
   struct binding bindings[BINDINGS_MAX];
-  struct pg_plan_operand operands[OPERANDS_MAX];
+  struct operand operands[OPERANDS_MAX];
   struct pg_step first;
 };
 
 static void destroy(struct pg_object *self) {
   struct pg_plan *plan = (struct pg_plan *)self;
-  for (int i = 0; i < plan->operand_count; i++) pg_release(&plan->operands[i].tensor->object);
+  for (int i = 0; i < plan->operand_count; i++) pg_release(&plan->operands[i].view.tensor->object);
   if (plan->steps != &plan->first) pg_free(plan->steps);
   pg_free(plan);
 }
@@ -48,6 +56,7 @@ aclnnStatus pg_plan_create(const char *api, struct pg_plan **out) {
     return pg_fail(api, ACLNN_ERR_INNER_CREATE_EXECUTOR, "no memory for an executor");
   atomic_init(&plan->object.refs, 1);
   plan->object.destroy = destroy;
+  plan->api = api;
   atomic_init(&plan->repeatable, false);
   plan->exhausted = false;
   plan->workspace_bytes = 0;
@@ -64,7 +73,7 @@ void pg_plan_destroy(struct pg_plan *plan) {
 int pg_plan_operand(struct pg_plan *plan, const struct pg_plan_operand *operand) {
   assert(plan->operand_count < OPERANDS_MAX);
   pg_retain(&operand->tensor->object);
-  plan->operands[plan->operand_count] = *operand;
+  plan->operands[plan->operand_count] = (struct operand){*operand, operand->tensor->element};
   return plan->operand_count++;
 }
 
@@ -144,8 +153,8 @@ struct memory {
 static void gather(const struct pg_plan *plan, void *workspace, struct memory *m) {
   m->count = plan->operand_count;
   for (int i = 0; i < m->count; i++) {
-    const struct pg_plan_operand *o = &plan->operands[i];
-    m->of[i] = (struct stretch){o->name, o->begin, o->end, o->written, o->tensor->element};
+    const struct pg_plan_operand *o = &plan->operands[i].view;
+    m->of[i] = (struct stretch){o->name, o->begin, o->end, o->written, plan->operands[i].element};
     m->data[i] = atomic_load_explicit(&o->tensor->data, memory_order_acquire);
   }
   if (plan->workspace_bytes == 0) return;
@@ -255,12 +264,26 @@ static aclnnStatus execute(const char *api, struct pg_plan *plan, bool spent, vo
   return submit(api, plan, &memory, steps, stream);
 }
 
-/* An executor that is not repeatable is spent by this call, whatever comes of it: its handle is
- * closed before anything else, so of two threads only one can run it. */
+/* Phase 1 is named as phase 2 with this behind it. */
+static bool is_own(const struct pg_plan *plan, const char *api) {
+  const size_t length = strlen(api);
+  return strncmp(plan->api, api, length) == 0 &&
+         strcmp(plan->api + length, "GetWorkspaceSize") == 0;
+}
+
+/* An executor that is not repeatable is spent by its operator's second phase, whatever comes of it:
+ * its handle is closed before anything else, so of two threads only one can run it.  Another
+ * operator's second phase leaves it as it is. */
 aclnnStatus pg_execute(const char *api, void *workspace, uint64_t workspace_size,
                        aclOpExecutor *executor, void *stream) {
   if (executor == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, "executor");
   struct pg_plan *plan = pg_acquire(executor, PG_EXECUTOR);
+  if (plan != NULL && !is_own(plan, api)) {
+    pg_fail_with(api, ACLNN_ERR_PARAM_INVALID, "executor comes from %s, it must come from %s%s",
+                 plan->api, api, "GetWorkspaceSize");
+    pg_release(&plan->object);
+    return ACLNN_ERR_PARAM_INVALID;
+  }
   const bool spent = plan != NULL && !atomic_load(&plan->repeatable);
   if (spent) {
     pg_release(&plan->object);

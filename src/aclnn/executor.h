@@ -20,7 +20,7 @@ struct pg_plan;
 
 enum { PG_WORKSPACE = -1 }; /* as an operand: the memory that phase 2 brings */
 
-/* A plan under construction; 561101 and a sentence when memory is exhausted. */
+/* A plan under construction; api is kept.  561101 and a sentence when memory is exhausted. */
 aclnnStatus pg_plan_create(const char *api, struct pg_plan **out);
 void pg_plan_destroy(struct pg_plan *plan); /* of one that was not published; NULL is fine */
 
@@ -62,7 +62,8 @@ void pg_plan_bind(struct pg_plan *plan, size_t args_offset, int operand, int64_t
 aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, uint64_t *workspace_size,
                             aclOpExecutor **executor);
 
-/* Phase 2 of every operator. */
+/* Phase 2 of every operator; api is its name, and its phase 1 is named so with GetWorkspaceSize
+ * behind it.  161002 and no effect when another operator's phase 1 made the executor. */
 aclnnStatus pg_execute(const char *api, void *workspace, uint64_t workspace_size,
                        aclOpExecutor *executor, void *stream);
 
