@@ -125,7 +125,7 @@ static void permute(enum layout layout, int *order, int rank) {
 
 /* An axis of length 1 may have any stride at all. */
 static int64_t idle_stride(enum layout layout, int64_t stride) {
-  return layout == GAP ? 977 : layout == OFFSET ? 0 : stride;
+  return layout == GAP ? 977 : layout == OFFSET ? 0 : layout == ROWS ? INT64_C(1) << 61 : stride;
 }
 
 static void set_steps(struct tensor_layout *t, enum layout layout, const int *order) {

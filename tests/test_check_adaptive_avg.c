@@ -242,6 +242,8 @@ static void views_must_make_sense(void **state) {
           STRIDES(GO, 24, 8, 4, 2, -1));
   REFUSED("out has stride 0 on axis 0 of length 2, its cells must not share memory",
           STRIDES(OUT, 0, 64, 16, 4, 1));
+  REFUSED("out is [2,3,4,4,4] with strides [192,64,16,4,2], its cells must not share memory",
+          STRIDES(OUT, 192, 64, 16, 4, 2));
   REFUSED("out has offset -8, it must not be negative", OUT.offset = -8);
   REFUSED("gradOutput is [2,3,2,2,2], too large for 64-bit addresses", GO.offset = INT64_MAX);
   REFUSED("out is [2,3,4,4,4], too large for 64-bit addresses",
@@ -249,6 +251,10 @@ static void views_must_make_sense(void **state) {
   REFUSED("out is [2,3,4,4,4], too large for 64-bit addresses",
           STRIDES(OUT, huge / 2, 64, 16, 4, 1)); /* in bytes */
   ACCEPTED(STRIDES(GO, 0), STRIDES(X, 0), OUT.offset = 3);
+  /* channels last: tiles are chosen by numbers of this size */
+  ACCEPTED(DIMS(GO, 1, 4, 1, 1, 2), DIMS(X, 1, 4, 1, 1, huge / 64),
+           DIMS(OUT, 1, 4, 1, 1, huge / 64), STRIDES(OUT, 0, 1, 0, 0, 4),
+           STRIDES(GO, 0, 1, 0, 0, 4));
   ACCEPTED(set_axis(&c, 0, 1), STRIDES(OUT, 0, 64, 16, 4, 1));
 }
 

@@ -232,6 +232,10 @@ static void views_must_make_sense(void **state) {
           STRIDES(IDX, 12, 4, 2, -1));
   REFUSED(2, "gradInput has stride 0 on axis 1 of length 3, its cells must not share memory",
           STRIDES(GI, 48, 0, 4, 1));
+  REFUSED(2, "gradInput is [2,3,4,4] with strides [48,16,2,3], its cells must not share memory",
+          STRIDES(GI, 48, 16, 2, 3));
+  REFUSED(2, "self is [-9223372036854775808,3,4,4], no dim may be negative",
+          X.dims[0] = GI.dims[0] = INT64_MIN);
   REFUSED(3, "indices has offset -1, it must not be negative", IDX.offset = -1);
   REFUSED(2, "gradOutput is [2,3,2,2], too large for 64-bit addresses", GO.offset = INT64_MAX - 2);
   REFUSED(2, "gradInput is [2,3,4,4], too large for 64-bit addresses", STRIDES(GI, huge, 16, 4, 1));

@@ -293,9 +293,22 @@ static void views_must_make_sense(void **state) {
           STRIDES(GO, 12, 4, 2, -1));
   REFUSED("gradInput has stride 0 on axis 3 of length 5, its cells must not share memory",
           STRIDES(GI, 75, 25, 5, 0));
+  REFUSED("gradInput is [2,3,5,5] with strides [75,25,4,1], its cells must not share memory",
+          STRIDES(GI, 75, 25, 4, 1));
+  REFUSED(
+      "gradInput is [62,49,33,51] with strides [1635723058,1125898167,1089018456,1656478042], its "
+      "cells must not share memory, and that they do not cannot be shown in 65536 steps",
+      DIMS(GI, 62, 49, 33, 51), DIMS(X, 62, 49, 33, 51), DIMS(GO, 62, 49, 16, 25),
+      STRIDES(GI, 1635723058, 1125898167, 1089018456, 1656478042));
+  ACCEPTED(STRIDES(GI, 90, 30, 5, 6)); /* rows in columns: apart, though not nested */
+  ACCEPTED(STRIDES(GO, 3, 1, 1, 1), STRIDES(X, 1, 1, 1, 1));
   REFUSED("self has offset -1, it must not be negative", X.offset = -1);
   REFUSED("gradInput is [2,3,5,5], too large for 64-bit addresses", GI.offset = INT64_MAX / 4);
   REFUSED("gradOutput is [2,3,2,2], too large for 64-bit addresses", STRIDES(GO, huge, huge, 2, 1));
+  REFUSED("gradOutput is [2,3,-9223372036854775808,2], no dim may be negative",
+          GO.dims[2] = INT64_MIN);
+  ACCEPTED(DIMS(GO, 2, 1, 2, 2), DIMS(X, 2, 1, 5, 5), DIMS(GI, 2, 1, 5, 5),
+           STRIDES(GI, 25, huge, 5, 1), STRIDES(GO, 4, INT64_MAX, 2, 1));
   ACCEPTED(STRIDES(GO, 0), STRIDES(X, 0), GI.offset = 2);
 }
 

@@ -286,6 +286,8 @@ static void views_must_make_sense(void **state) {
   REFUSED("indices has stride -1 on axis 3, no stride may be negative", STRIDES(IDX, 12, 4, 2, -1));
   REFUSED("gradInput has stride 0 on axis 2 of length 5, its cells must not share memory",
           STRIDES(GI, 75, 25, 0, 1));
+  REFUSED("gradInput is [2,3,5,5] with strides [70,25,5,1], its cells must not share memory",
+          STRIDES(GI, 70, 25, 5, 1));
   REFUSED("gradInput has offset -1, it must not be negative", GI.offset = -1);
   REFUSED("gradInput is [2,3,5,5], too large for 64-bit addresses", STRIDES(GI, huge, 25, 5, 1));
   ACCEPTED(STRIDES(GO, 0), STRIDES(IDX, 0), STRIDES(X, 0), IDX.offset = 7);

@@ -84,7 +84,7 @@ static void set_storage(struct pg_tensor *t, const struct view *v) {
 }
 
 /* How far the last element is from the data address, in elements; false when that or their number
- * overflows. */
+ * overflows.  No dim is negative. */
 static bool reach(const struct pg_tensor *t, int64_t *end) {
   int64_t elements = 1, last = t->offset, far;
   *end = t->offset;
@@ -96,20 +96,40 @@ static bool reach(const struct pg_tensor *t, int64_t *end) {
   return pg_add(last, 1, end);
 }
 
+/* Is each stride longer than all the smaller ones reach together?  It spans 64 bits at most, and
+ * no stride is negative. */
+static bool is_nested(const struct pg_tensor *t) {
+  int order[PG_RANK_MAX], count = 0;
+  for (int i = t->rank - 1; i >= 0; i--) { /* mostly in rising order already */
+    if (t->dims[i] <= 1) continue;
+    int at = count++;
+    for (; at > 0 && t->strides[order[at - 1]] > t->strides[i]; at--) order[at] = order[at - 1];
+    order[at] = i;
+  }
+  int64_t reached = 0;
+  for (int i = 0; i < count; i++) {
+    const int64_t stride = t->strides[order[i]];
+    if (stride <= reached) return false;
+    reached += (t->dims[order[i]] - 1) * stride;
+  }
+  return true;
+}
+
 /* What every operator asks of a tensor, found out once. */
 static void set_facts(struct pg_tensor *t) {
   const int64_t bytes = (int64_t)aclDataTypeSize(t->dtype);
-  bool good = t->offset >= 0;
+  bool counts = true, good = t->offset >= 0;
   int64_t end;
   t->element = (size_t)bytes;
   t->empty = false;
   for (int i = 0; i < t->rank; i++) {
     t->empty = t->empty || t->dims[i] == 0;
-    good =
-        good && t->dims[i] >= 0 && (t->strides[i] > 0 || (t->strides[i] == 0 && t->dims[i] <= 1));
+    counts = counts && t->dims[i] >= 0;
+    good = good && t->strides[i] >= 0;
   }
-  t->spans = reach(t, &end) && pg_mul(end, bytes, &t->end) && pg_mul(t->offset, bytes, &t->begin);
-  t->plain = good && t->spans;
+  t->spans = counts && reach(t, &end) && pg_mul(end, bytes, &t->end) &&
+             pg_mul(t->offset, bytes, &t->begin);
+  t->plain = good && t->spans && (t->empty || is_nested(t));
 }
 
 aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType,

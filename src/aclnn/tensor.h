@@ -15,9 +15,10 @@ struct pg_tensor {
   aclFormat format;
   int rank, storage_rank;
   bool empty;           /* some axis has length 0 */
-  bool spans;           /* begin and end below, and the number of elements, fit into 64 bits */
-  bool plain;           /* it does, nothing is negative, and no two elements share a place by
-                           stride 0 */
+  bool spans;           /* nothing is negative but strides or the offset, and begin and end below,
+                           and the number of elements, fit into 64 bits */
+  bool plain;           /* it does, nothing is negative, and each stride passes over all that the
+                           smaller ones reach, so that no two elements share a place */
   size_t element;       /* bytes of one */
   int64_t begin, end;   /* bytes from data that its elements span */
   int64_t offset;       /* elements */

@@ -2,6 +2,7 @@
 #include "ops/view.h"
 
 #include "aclnn/opdev/op_errno.h"
+#include "ops/overlap.h"
 
 aclnnStatus pg_views_acquire(const char *api, struct pg_view *views,
                              const aclTensor *const *handles, int count) {
@@ -21,10 +22,12 @@ void pg_views_release(struct pg_view *views, int count) {
   for (int i = 0; i < count; i++) pg_release(&views[i].tensor->object);
 }
 
-/* Axis `axis` of the view is axis `from` of the tensor. */
+/* Axis `axis` of the view is axis `from` of the tensor.  A stride that nobody takes a step of may
+ * be any number and is 0 here: kernels multiply with it. */
 static void lay(struct pg_view *view, int axis, int from) {
-  view->dims[axis] = view->tensor->dims[from];
-  view->strides.of[axis] = view->tensor->strides[from];
+  const struct pg_tensor *t = view->tensor;
+  view->dims[axis] = t->dims[from];
+  view->strides.of[axis] = t->dims[from] > 1 && !t->empty ? t->strides[from] : 0;
 }
 
 static void lay_unit(struct pg_view *view, int axis) {
@@ -42,6 +45,22 @@ void pg_view_lay_out(struct pg_view *view, int spatial, bool channels_last) {
   if (spatial == 3) lay(view, PG_D, last - 2);
   lay(view, PG_H, last - 1);
   lay(view, PG_W, last);
+}
+
+static aclnnStatus check_apart(const char *api, const struct pg_view *view) {
+  const struct pg_tensor *t = view->tensor;
+  char strides[PG_SHAPE_TEXT];
+  const enum pg_overlap found = pg_overlap(t->rank, t->dims, t->strides);
+  if (found == PG_APART) return ACLNN_SUCCESS;
+  pg_shape_text(t->rank, t->strides, strides);
+  if (found == PG_SHARED)
+    return pg_fail(api, ACLNN_ERR_PARAM_INVALID,
+                   "%s is %s with strides %s, its cells must not share memory", view->name,
+                   pg_view_shape(view), strides);
+  return pg_fail(api, ACLNN_ERR_PARAM_INVALID,
+                 "%s is %s with strides %s, its cells must not share memory, and that they do not "
+                 "cannot be shown in %d steps",
+                 view->name, pg_view_shape(view), strides, PG_OVERLAP_STEPS);
 }
 
 aclnnStatus pg_view_check(const char *api, struct pg_view *view, bool written) {
@@ -65,7 +84,7 @@ aclnnStatus pg_view_check(const char *api, struct pg_view *view, bool written) {
   }
   PG_CHECK_AS(api, t->offset >= 0, ACLNN_ERR_PARAM_INVALID,
               "%s has offset %lld, it must not be negative", view->name, (long long)t->offset);
-  return ACLNN_SUCCESS;
+  return written && !t->empty ? check_apart(api, view) : ACLNN_SUCCESS;
 }
 
 const char *pg_view_shape(const struct pg_view *view) {

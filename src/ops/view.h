@@ -24,7 +24,7 @@ void pg_views_release(struct pg_view *views, int count);
 void pg_view_lay_out(struct pg_view *view, int spatial, bool channels_last);
 
 /* 161002 unless every dim, stride and the offset are not negative and every address the view
- * spans fits into 64 bits; what is written must not have two cells in one place by stride 0. */
+ * spans fits into 64 bits; what is written must not have two cells in one place. */
 aclnnStatus pg_view_check(const char *api, struct pg_view *view, bool written);
 
 /* "[1,16,5,5]" of the tensor; the text lives in a ring of the thread's, good for one sentence. */
