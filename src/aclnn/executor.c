@@ -176,14 +176,19 @@ static aclnnStatus check_stretch(const char *api, const struct stretch *s, void 
   PG_CHECK_AS(api, (size_t)s->end <= room, ACLNN_ERR_PARAM_INVALID,
               "%s reaches %lld bytes from its data address, where only %zu are allocated", s->name,
               (long long)s->end, room);
+  PG_CHECK_AS(api, (uintptr_t)data <= UINTPTR_MAX - (uintptr_t)s->end, ACLNN_ERR_PARAM_INVALID,
+              "%s reaches %lld bytes from its data address %p, beyond all memory", s->name,
+              (long long)s->end, data);
   return ACLNN_SUCCESS;
 }
 
 /* What is written must not overlap anything else: only now are the addresses final. */
 static aclnnStatus check_apart(const char *api, const struct memory *m, int w, int i) {
   const struct stretch *a = &m->of[w], *b = &m->of[i];
-  const char *at = m->data[w], *other = m->data[i];
-  PG_CHECK_AS(api, at + a->begin >= other + b->end || other + b->begin >= at + a->end,
+  const uintptr_t at = (uintptr_t)m->data[w], other = (uintptr_t)m->data[i];
+  PG_CHECK_AS(api,
+              at + (uintptr_t)a->begin >= other + (uintptr_t)b->end ||
+                  other + (uintptr_t)b->begin >= at + (uintptr_t)a->end,
               ACLNN_ERR_PARAM_INVALID, "the memory of %s overlaps that of %s", a->name, b->name);
   return ACLNN_SUCCESS;
 }

@@ -25,6 +25,12 @@ static int64_t byte_count(const struct pg_view *view) {
   return bytes;
 }
 
+/* Likewise: a count that 64 bits cannot hold is the most they can. */
+static int64_t product(int64_t a, int64_t b) {
+  int64_t ab;
+  return pg_mul(a, b, &ab) ? ab : INT64_MAX;
+}
+
 static int64_t add_bytes(int64_t a, int64_t b) {
   int64_t sum;
   return pg_add(a, b, &sum) ? sum : INT64_MAX;
@@ -98,7 +104,7 @@ static struct pg_tiling tile_flat(const struct pg_pooling *p, int64_t cells) {
 
 /* The most outputs along an axis that can touch `cells` neighbours. */
 static int64_t most_touching(const struct pg_axis *axis, int64_t cells) {
-  if (axis->kernel == 0) return cells * axis->out / axis->in + 2;
+  if (axis->kernel == 0) return product(cells, axis->out) / axis->in + 2;
   return least(axis->out, (cells + (axis->kernel - 1) * axis->dilation - 1) / axis->stride + 1);
 }
 
@@ -106,8 +112,9 @@ static int64_t most_touching(const struct pg_axis *axis, int64_t cells) {
 static int64_t most_cells(const struct pg_axis *axis, int64_t staged) {
   const int64_t most = staged - 3;
   if (axis->out == 0) return staged;
-  if (axis->kernel == 0) return least(staged, (most - 2) * axis->in / axis->out);
-  if (axis->out <= most) return staged;
+  if (most < 1) return 0;
+  if (axis->kernel == 0) return least(staged, product(most - 2, axis->in) / axis->out);
+  if (axis->out <= most) return staged; /* else most strides are shorter than the axis */
   return least(staged, most * axis->stride - (axis->kernel - 1) * axis->dilation);
 }
 
@@ -115,7 +122,7 @@ static int64_t most_cells(const struct pg_axis *axis, int64_t staged) {
  * that a cell lies in, and one more, are staged together.  Vectors of channels stay whole. */
 static struct pg_tiling tile_last(const struct pg_pooling *p, int64_t row) {
   enum { STAGED = 8192, LANES = 16, CHANNELS = 64, WIDTH = 8, ROWS = 32 };
-  const int64_t rows = most_touching(&p->d, 1) * (most_touching(&p->h, 1) + 1);
+  const int64_t rows = product(most_touching(&p->d, 1), most_touching(&p->h, 1) + 1);
   struct pg_tiling t = {.interleaved = true, .d = 1};
   int64_t vectors = row / p->w.in / LANES;
   if (vectors < CHANNELS / LANES) vectors = CHANNELS / LANES;
