@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Error text and last error: layout, order, threads, bounds. */
-#include "expect.h"
+#include "apart.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <regex.h>
@@ -11,6 +12,7 @@
 #include "aclnn/opdev/op_errno.h"
 #include "core/alloc.h"
 #include "core/status.h"
+#include "poolgrad.h"
 
 #define TIME "[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}\\.[0-9]{3}"
 
@@ -268,23 +270,119 @@ static void a_thread_that_ends_gives_its_texts_back(void **state) {
   assert_in_range(heap_bytes(), 0, before + 65536);
 }
 
+struct told {
+  aclError status, recoded;
+  char first[256], second[256];
+  bool twice;
+};
+
+static void tell(char to[256]) {
+  const char *text = aclGetRecentErrMsg();
+  snprintf(to, 256, "%s", text == NULL ? "(none)" : text);
+}
+
 static void *fail_without_memory(void *argument) {
+  struct told *told = argument;
   pg_alloc_fail_after(0);
-  *(aclError *)argument = aclrtFree(NULL);
+  told->status = aclrtFree(NULL);
   pg_alloc_fail_after(-1);
-  if (aclGetRecentErrMsg() != NULL) *(aclError *)argument = -1;
+  tell(told->first);
+  told->twice = aclGetRecentErrMsg() != NULL;
+  pg_alloc_fail_after(0);
+  pg_fail_with("api", 107000, "%0*d", 500, 1);
+  told->recoded = pg_recode(361001);
+  pg_alloc_fail_after(-1);
+  tell(told->second);
   return NULL;
 }
 
-static void without_memory_the_code_travels_alone(void **state) {
+static void without_memory_a_short_sentence_is_left(void **state) {
   (void)state;
-  aclError status = 0;
-  run_thread(fail_without_memory, &status);
-  assert_int_equal(status, ACL_ERROR_INVALID_PARAM);
+  struct told told;
+  run_thread(fail_without_memory, &told);
+  assert_int_equal(told.status, ACL_ERROR_INVALID_PARAM);
+  assert_true(matches(told.first,
+                      "^\\[PID: [0-9]+\\] " TIME
+                      " Invalid_Argument_Null_Pointer\\(EH0008\\): aclrtFree: devPtr is "
+                      "NULL, a valid pointer is required\n$"));
+  assert_false(told.twice);
+  assert_int_equal(told.recoded, 361001);
+  assert_true(matches(told.second, "AclNN_Runtime_Error\\(EZ9903\\): api: 0+\n$"));
+}
+
+/* The program has all keys and keeps its own data under each. */
+static void without_a_key_nobody_elses_data_is_touched(void **state) {
+  (void)state;
+  static pthread_key_t keys[PTHREAD_KEYS_MAX];
+  int count = 0;
+  while (count < PTHREAD_KEYS_MAX && pthread_key_create(&keys[count], NULL) == 0) {
+    assert_int_equal(pthread_setspecific(keys[count], &keys[count]), 0);
+    count++;
+  }
+  assert_true(count > 0);
+  for (int i = 0; i < 2; i++)
+    FAILS(aclrtFree(NULL), ACL_ERROR_INVALID_PARAM, "aclrtFree: devPtr is NULL");
+  assert_int_equal(aclrtSetDevice(-1), 107001);
+  assert_int_equal(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 107001);
+  assert_string_equal(poolgrad_devices(), "");
+  for (int i = 0; i < count; i++) assert_ptr_equal(pthread_getspecific(keys[i]), &keys[i]);
+}
+
+static void line_breaks_do_not_make_lines(void **state) {
+  (void)state;
+  char most[2000];
+  pg_fail_with("api", 161001, "value is '%s'", "a\nTraceBack:\r\n\tb\x1b[0m\x7f\\");
+  expect_headline("AclNN_Parameter_Error", "EZ1001",
+                  "api: value is 'a\\\\nTraceBack:\\\\r\\\\n\\\\tb\\\\x1b\\[0m\\\\x7f\\\\'");
+  for (size_t i = 0; i < sizeof most; i++) most[i] = i % 2 == 0 ? '\n' : '\1';
+  most[sizeof most - 1] = '\0';
+  pg_fail_with("api", 161001, "%s", most);
+  const char *text = aclGetRecentErrMsg();
+  assert_int_equal(count_lines(text), 1);
+  assert_in_range(strlen(text), 1000, 1200);
+}
+
+/* Everything that a thread without a stream may call, on the smallest stack there is. */
+static void *fail_in_many_ways(void *argument) {
+  static const int64_t dims[] = {1, 2, 3};
+  bool *told = argument;
+  void *memory;
+  uint64_t size;
+  aclTensor *tensor =
+      aclCreateTensor(dims, 3, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, dims, 3, argument);
+  *told = aclrtFree(NULL) != 0 && aclrtSetDevice(-1) != 0 && aclrtMalloc(&memory, 8, 0) != 0 &&
+          aclGetIntArraySize((aclIntArray *)(void *)tensor, &size) != 0 &&
+          aclDestroyTensor(tensor) == 0 && poolgrad_devices()[0] != '\0' &&
+          aclGetRecentErrMsg() != NULL;
+  return NULL;
+}
+
+static void a_thread_with_the_smallest_stack_may_fail(void **state) {
+  (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  print_message("skipped: a sanitizer takes more stack than there is\n");
+  skip();
+#endif
+  pthread_attr_t small;
+  pthread_t thread;
+  bool told = false;
+  OK_OR_SAY(aclInit(NULL));
+  assert_int_equal(pthread_attr_init(&small), 0);
+  assert_int_equal(pthread_attr_setstacksize(&small, (size_t)PTHREAD_STACK_MIN), 0);
+  assert_int_equal(pthread_create(&thread, &small, fail_in_many_ways, &told), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  (void)pthread_attr_destroy(&small);
+  assert_true(told);
+}
+
+static void with_the_log_on(void **state) {
+  setenv("ASCEND_LOG_PRINT_TO_STDOUT", "1", 1);
+  a_thread_with_the_smallest_stack_may_fail(state);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      APART(without_a_key_nobody_elses_data_is_touched), /* before any other call */
       cmocka_unit_test_setup(there_is_no_text_without_a_failure, start_clean),
       cmocka_unit_test_setup(every_code_has_its_title, start_clean),
       cmocka_unit_test_setup(inner_errors_have_their_own_layout, start_clean),
@@ -301,7 +399,10 @@ int main(void) {
       cmocka_unit_test_setup(another_level_is_refused_and_clears_nothing, start_clean),
       cmocka_unit_test_setup(threads_do_not_see_each_other, start_clean),
       cmocka_unit_test_setup(a_thread_that_ends_gives_its_texts_back, start_clean),
-      cmocka_unit_test_setup(without_memory_the_code_travels_alone, start_clean),
+      cmocka_unit_test_setup(without_memory_a_short_sentence_is_left, start_clean),
+      cmocka_unit_test_setup(line_breaks_do_not_make_lines, start_clean),
+      APART(a_thread_with_the_smallest_stack_may_fail),
+      APART(with_the_log_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

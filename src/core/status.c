@@ -3,10 +3,10 @@
  *
  * A thread keeps its newest unread sentences, at most PENDING_MAX of them; the oldest go first.
  * Reading takes them all: the newest is the headline, the others follow as its trace-back.
- * The storage hangs on a pthread key, so a thread that ends gives it back. */
+ * The storage is the thread's own memory, given back when the thread ends.  Where there is none to
+ * be had, a short sentence in the thread's few static bytes takes its place. */
 #include "core/status.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,11 @@
 #include <unistd.h>
 
 #include "acl/acl_rt.h"
-#include "core/alloc.h"
 #include "core/log.h"
+#include "core/printable.h"
+#include "core/thread_memory.h"
 
-enum { PENDING_MAX = 16, SENTENCE_MAX = 1024, HEAD_MAX = 160 };
+enum { PENDING_MAX = 16, SENTENCE_MAX = 1024, HEAD_MAX = 160, SHORT_MAX = 160 };
 
 struct sentence {
   const struct family *family;
@@ -27,7 +28,7 @@ struct sentence {
 };
 
 struct thread_errors {
-  struct sentence pending[PENDING_MAX]; /* oldest first */
+  struct sentence pending[PENDING_MAX + 1]; /* oldest first; the next is written behind them */
   int count;
   char shown[PENDING_MAX * (SENTENCE_MAX + HEAD_MAX) + HEAD_MAX]; /* what the last read returned */
 };
@@ -55,24 +56,16 @@ static const struct family families[] = {
 };
 static const struct family null_acl = {0, 0, "Invalid_Argument_Null_Pointer", "EH0008", false};
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;
 static _Thread_local aclError last_error;
 
-static void make_key(void) { (void)pthread_key_create(&key, free); }
+/* For a thread without memory: its newest sentence. */
+static _Thread_local struct {
+  const struct family *family; /* NULL: none, or read already */
+  char text[SHORT_MAX + HEAD_MAX];
+} last_resort;
 
-/* NULL only when memory is exhausted: the status code then travels without its sentence. */
 static struct thread_errors *mine(void) {
-  (void)pthread_once(&once, make_key);
-  struct thread_errors *errors = pthread_getspecific(key);
-  if (errors == NULL) {
-    errors = pg_alloc_zeroed(sizeof *errors);
-    if (errors != NULL && pthread_setspecific(key, errors) != 0) {
-      pg_free(errors);
-      errors = NULL;
-    }
-  }
-  return errors;
+  return pg_thread_memory_made(PG_THREAD_ERRORS, sizeof(struct thread_errors));
 }
 
 static const struct family *family_of(int code) {
@@ -92,55 +85,70 @@ static void stamp(char out[32]) {
            (int)(now.tv_nsec / 1000) % 1000);
 }
 
-static void store(const struct family *family, const char *text) {
+static void drop(struct thread_errors *errors, int i) {
+  memmove(&errors->pending[i], &errors->pending[i + 1],
+          (size_t)(errors->count - i - 1) * sizeof errors->pending[0]);
+  errors->count--;
+}
+
+/* Where the next sentence is written. */
+static char *begin_sentence(size_t *room) {
   struct thread_errors *errors = mine();
-  if (errors == NULL) return;
-  for (int i = 0; i < errors->count; i++) { /* an identical sentence moves to the end */
-    if (strcmp(errors->pending[i].text, text) == 0 && errors->pending[i].family == family) {
-      memmove(&errors->pending[i], &errors->pending[i + 1],
-              (size_t)(errors->count - i - 1) * sizeof errors->pending[0]);
-      errors->count--;
-      break;
-    }
-  }
-  if (errors->count == PENDING_MAX) {
-    memmove(&errors->pending[0], &errors->pending[1],
-            (PENDING_MAX - 1) * sizeof errors->pending[0]);
-    errors->count--;
+  *room = errors != NULL ? SENTENCE_MAX : SHORT_MAX;
+  return errors != NULL ? errors->pending[errors->count].text : last_resort.text;
+}
+
+/* An identical one that is pending already is the same sentence, now the newest. */
+static void keep_sentence(const struct family *family, const char *text) {
+  struct thread_errors *errors = pg_thread_memory(PG_THREAD_ERRORS);
+  if (errors == NULL) {
+    last_resort.family = family;
+    return;
   }
   struct sentence *s = &errors->pending[errors->count++];
   s->family = family;
   stamp(s->time);
-  snprintf(s->text, sizeof s->text, "%s", text);
+  for (int i = 0; i < errors->count - 1; i++)
+    if (errors->pending[i].family == family && strcmp(errors->pending[i].text, text) == 0) {
+      drop(errors, i);
+      break;
+    }
+  if (errors->count > PENDING_MAX) drop(errors, 0);
 }
 
-static void fail(const struct family *family, int code, const char *text) {
+/* The text was written where begin_sentence said. */
+static void fail(const struct family *family, int code, char *text, size_t room) {
   const int layer = code / 1000;
   if (layer == 107 || layer == 207 || layer == 507) last_error = code;
-  store(family, text);
+  pg_make_printable(text, room);
   pg_log(ACL_ERROR, "%s (status %d)", text, code);
+  keep_sentence(family, text);
 }
 
 void pg_fail_with(const char *api, int code, const char *format, ...) {
-  char text[SENTENCE_MAX];
-  int length = snprintf(text, sizeof text, "%s: ", api);
+  size_t room;
+  char *text = begin_sentence(&room);
+  const size_t length = (size_t)snprintf(text, room, "%s: ", api);
   va_list args;
   va_start(args, format);
-  vsnprintf(text + length, sizeof text - (size_t)length, format, args);
+  if (length < room) vsnprintf(text + length, room - length, format, args);
   va_end(args);
-  fail(family_of(code), code, text);
+  fail(family_of(code), code, text, room);
 }
 
 void pg_fail_null_with(const char *api, int code, const char *argument) {
-  char text[SENTENCE_MAX];
-  snprintf(text, sizeof text, "%s: %s is NULL, a valid pointer is required", api, argument);
-  fail(code == ACL_ERROR_INVALID_PARAM ? &null_acl : family_of(code), code, text);
+  size_t room;
+  char *text = begin_sentence(&room);
+  snprintf(text, room, "%s: %s is NULL, a valid pointer is required", api, argument);
+  fail(code == ACL_ERROR_INVALID_PARAM ? &null_acl : family_of(code), code, text, room);
 }
 
 void pg_recode_with(int code) {
-  struct thread_errors *errors = mine();
+  struct thread_errors *errors = pg_thread_memory(PG_THREAD_ERRORS);
   if (errors != NULL && errors->count > 0)
     errors->pending[errors->count - 1].family = family_of(code);
+  else if (last_resort.family != NULL)
+    last_resort.family = family_of(code);
 }
 
 void pg_restore_last_error(aclError before) { last_error = before; }
@@ -160,21 +168,32 @@ static int headline(const struct thread_errors *errors) {
   return errors->count - 1;
 }
 
-static size_t print_head(char *out, size_t size, const struct sentence *s) {
-  const bool inner = s->family->inner;
+static size_t print_head(char *out, size_t size, const struct family *family, const char *time,
+                         const char *text) {
   char prefix[64] = "";
-  if (inner)
-    snprintf(prefix, sizeof prefix, "%s: Internal error!\n%s", s->family->code, s->family->code);
-  return (size_t)snprintf(out, size, "%s[PID: %d] %s %s(%s):%s %s\n", prefix, (int)getpid(),
-                          s->time, s->family->title, s->family->code, inner ? " " : "", s->text);
+  if (family->inner)
+    snprintf(prefix, sizeof prefix, "%s: Internal error!\n%s", family->code, family->code);
+  return (size_t)snprintf(out, size, "%s[PID: %d] %s %s(%s):%s %s\n", prefix, (int)getpid(), time,
+                          family->title, family->code, family->inner ? " " : "", text);
+}
+
+/* In its own place: the head moves the sentence on. */
+static const char *read_last_resort(void) {
+  char time[32], sentence[SHORT_MAX];
+  if (last_resort.family == NULL) return NULL;
+  stamp(time);
+  memcpy(sentence, last_resort.text, sizeof sentence);
+  (void)print_head(last_resort.text, sizeof last_resort.text, last_resort.family, time, sentence);
+  last_resort.family = NULL;
+  return last_resort.text;
 }
 
 const char *aclGetRecentErrMsg(void) {
-  (void)pthread_once(&once, make_key);
-  struct thread_errors *errors = pthread_getspecific(key); /* none for a thread that never failed */
-  if (errors == NULL || errors->count == 0) return NULL;
+  struct thread_errors *errors = pg_thread_memory(PG_THREAD_ERRORS);
+  if (errors == NULL || errors->count == 0) return read_last_resort();
   const int top = headline(errors);
-  size_t used = print_head(errors->shown, sizeof errors->shown, &errors->pending[top]);
+  const struct sentence *s = &errors->pending[top];
+  size_t used = print_head(errors->shown, sizeof errors->shown, s->family, s->time, s->text);
   if (errors->count > 1)
     used += (size_t)snprintf(errors->shown + used, sizeof errors->shown - used,
                              "TraceBack (most recent call last):\n");

@@ -12,6 +12,7 @@
 #include "core/index_policy.h"
 #include "core/log.h"
 #include "core/soc.h"
+#include "core/thread_memory.h"
 #include "poolgrad.h"
 #include "runtime/context.h"
 #include "runtime/stream.h"
@@ -293,18 +294,20 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 }
 
 const char *poolgrad_devices(void) {
-  static _Thread_local char text[PG_DEVICES_MAX * 128 + 640];
+  enum { ROOM = PG_DEVICES_MAX * 128 + 640 };
+  char *text = pg_thread_memory_made(PG_THREAD_DEVICES, ROOM);
   size_t used = 0;
-  text[0] = '\0';
   struct pg_device device;
   uint32_t count;
-  if (aclrtGetDeviceCount(&count) != ACL_SUCCESS) return text;
+  if (text == NULL) pg_fail_with(__func__, ACL_ERROR_BAD_ALLOC, "no memory for the devices' text");
+  if (text == NULL || aclrtGetDeviceCount(&count) != ACL_SUCCESS) return "";
+  text[0] = '\0';
   for (uint32_t i = 0; i < count && pg_device_find(__func__, i, &device) == ACL_SUCCESS; i++) {
     char about[112];
     device.backend->describe(device.ordinal, about, sizeof about);
-    used += (size_t)snprintf(text + used, sizeof text - used, "%u: %s\n", i, about);
+    used += (size_t)snprintf(text + used, ROOM - used, "%u: %s\n", i, about);
   }
   const char *why = pg_backend_absence("cuda");
-  if (why != NULL) snprintf(text + used, sizeof text - used, "cuda: not used, %s\n", why);
+  if (why != NULL) snprintf(text + used, ROOM - used, "cuda: not used, %s\n", why);
   return text;
 }
