@@ -2,6 +2,7 @@
 /* How the library starts and ends, and what the environment tells it. Each check has a process of
  * its own, because the first call fixes what follows. */
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "apart.h"
 #include "poolgrad.h"
@@ -68,6 +69,27 @@ static void a_missing_file_is_named(void **state) {
   FAILS(aclInit("/nowhere/acl.json"), 100003, "aclInit", "/nowhere/acl.json");
   FAILS(aclInit("/"), 100003, "aclInit", "'/'");
   FAILS(aclFinalizeReference(NULL), 100037, "aclFinalizeReference", "0");
+}
+
+/* Opening a pipe that nobody writes to would wait for ever. */
+static void what_is_no_regular_file_is_refused(void **state) {
+  (void)state;
+  char folder[] = "/tmp/poolgrad-init-XXXXXX", pipe_path[64], link_path[64], socket_path[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(pipe_path, sizeof pipe_path, "%s/pipe", folder);
+  snprintf(link_path, sizeof link_path, "%s/link", folder);
+  snprintf(socket_path, sizeof socket_path, "%s/socket", folder);
+  assert_int_equal(mkfifo(pipe_path, 0600), 0);
+  assert_int_equal(symlink(pipe_path, link_path), 0);
+  assert_int_equal(mknod(socket_path, S_IFSOCK | 0600, 0), 0);
+  (void)alarm(60); /* ends the process if it hangs */
+  const char *const paths[] = {pipe_path, link_path, "/dev/zero", "/dev/null", folder};
+  for (size_t i = 0; i < LENGTH(paths); i++)
+    FAILS(aclInit(paths[i]), 100003, "aclInit", paths[i], "not a regular file");
+  FAILS(aclInit(socket_path), 100003, "aclInit", "socket", "cannot be opened");
+  (void)alarm(0);
+  (void)unlink(pipe_path), (void)unlink(link_path), (void)unlink(socket_path);
+  assert_int_equal(rmdir(folder), 0);
 }
 
 static void text_that_is_no_json_object_is_refused(void **state) {
@@ -447,6 +469,7 @@ int main(void) {
       APART(the_first_finalize_needs_no_init),
       APART(references_are_taken_back_one_by_one),
       APART(a_missing_file_is_named),
+      APART(what_is_no_regular_file_is_refused),
       APART(text_that_is_no_json_object_is_refused),
       APART(any_json_object_is_accepted),
       APART(a_later_file_must_have_the_first_ones_content),

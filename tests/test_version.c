@@ -187,6 +187,21 @@ static void a_file_without_a_version_is_refused(void **state) {
   remove_package("driver");
 }
 
+/* Opening a pipe that nobody writes to would wait for ever. */
+static void a_pipe_is_no_version_file(void **state) {
+  (void)state;
+  char text[ACL_PKG_VERSION_MAX_SIZE], path[512];
+  add_package("driver", "");
+  make_path(path, sizeof path, "driver", "/version.info");
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  (void)alarm(60); /* ends the process if it hangs */
+  FAILS(aclsysGetVersionStr((char[]){"driver"}, text), ACL_ERROR_INVALID_FILE, "driver",
+        "cannot be opened");
+  (void)alarm(0);
+  remove_package("driver");
+}
+
 static void without_a_home_no_package_has_a_version(void **state) {
   (void)state;
   char text[ACL_PKG_VERSION_MAX_SIZE];
@@ -306,6 +321,7 @@ int main(void) {
       cmocka_unit_test(a_version_comes_in_parts),
       cmocka_unit_test(unknown_packages_are_refused),
       cmocka_unit_test(a_file_without_a_version_is_refused),
+      cmocka_unit_test(a_pipe_is_no_version_file),
       cmocka_unit_test(without_a_home_no_package_has_a_version),
       cmocka_unit_test(version_functions_check_their_arguments),
       cmocka_unit_test(the_attribute_list_holds_what_is_there),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/regular_file.h"
 
 enum { FILE_MAX_BYTES = 10 << 20, DEPTH_MAX = 64 };
 
@@ -130,9 +131,11 @@ static aclError read_open(const char *api, const char *path, FILE *file, uint64_
 aclError pg_config_read(const char *api, const char *path, uint64_t *hash) {
   *hash = 0;
   if (path == NULL || path[0] == '\0') return ACL_SUCCESS;
-  FILE *file = fopen(path, "re");
+  bool other;
+  FILE *file = pg_open_regular(path, &other);
   if (file == NULL)
-    return pg_fail(api, ACL_ERROR_INVALID_FILE, "configPath is '%s', which cannot be opened", path);
+    return pg_fail(api, ACL_ERROR_INVALID_FILE, "configPath is '%s', which %s", path,
+                   other ? "is not a regular file" : "cannot be opened");
   const aclError status = read_open(api, path, file, hash);
   fclose(file);
   return status;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Versions: of the interface, of the packages laid out under ASCEND_HOME_PATH, of ourselves. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "acl/acl_rt.h"
+#include "core/alloc.h"
+#include "core/environment.h"
+#include "core/regular_file.h"
 #include "core/status.h"
 #include "poolgrad.h"
 
@@ -27,20 +29,23 @@ aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *
 
 /* share/info/<package>/version.info has a line Version=...; '-' and '_' in names are one. */
 static FILE *open_info(const char *home, const char *package) {
-  char path[PATH_MAX];
-  for (int spelling = 0; spelling < 3; spelling++) {
-    const int length = snprintf(path, sizeof path, "%s/share/info/%s/version.info", home, package);
-    if (length < 0 || (size_t)length >= sizeof path) return NULL;
+  static const char layout[] = "%s/share/info/%s/version.info";
+  const size_t size = sizeof layout + strlen(home) + strlen(package);
+  char *path = pg_alloc(size);
+  FILE *file = NULL;
+  bool other;
+  for (int spelling = 0; path != NULL && file == NULL && spelling < 3; spelling++) {
+    snprintf(path, size, layout, home, package);
     for (char *p = path + strlen(home) + strlen("/share/info/"); spelling > 0 && *p != '/'; p++)
       if (*p == '-' || *p == '_') *p = spelling == 1 ? '_' : '-';
-    FILE *file = fopen(path, "re");
-    if (file != NULL) return file;
+    file = pg_open_regular(path, &other);
   }
-  return NULL;
+  pg_free(path);
+  return file;
 }
 
 static aclError package_version(const char *api, const char *package, char out[static 128]) {
-  const char *home = getenv("ASCEND_HOME_PATH");
+  const char *home = pg_getenv("ASCEND_HOME_PATH");
   if (home == NULL || home[0] == '\0')
     return pg_fail(api, ACL_ERROR_INVALID_FILE, "ASCEND_HOME_PATH is not set, set_env.sh sets it");
   FILE *file = strchr(package, '/') == NULL ? open_info(home, package) : NULL;
