@@ -27,10 +27,19 @@ static int core_count(int device) {
   return pg_workers_count();
 }
 
+/* Linux says "2048K"; not every libc knows how to ask. */
 static int64_t cache_bytes(int device) {
   (void)device;
-  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? bytes : 0;
+  long kib = 0;
+  FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index2/size", "re");
+  if (file != NULL) {
+    if (fscanf(file, "%9ldK", &kib) != 1) kib = 0;
+    fclose(file);
+  }
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  if (kib <= 0) kib = sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024;
+#endif
+  return kib > 0 ? (int64_t)kib * 1024 : 0;
 }
 
 static aclError configure(const char *api) {
