@@ -7,7 +7,8 @@
  * header has the little for which that interface has no word. It needs no other header.
  *
  * Environment, read by aclInit and aclnnInit (without them, at the first use); while devices are in
- * use their list stays, and the number of threads is read once:
+ * use their list stays, and the number of threads is read once. A program whose privileges changed
+ * when it was started (set-user-id and the like) finds none of them set:
  *
  *   POOLGRAD_DEVICES  The devices the program sees: a comma list, the first being device 0. "cuda"
  *                     stands for all CUDA devices, "cuda:1" for the second of them, "cpu" for the

@@ -6,8 +6,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <regex.h>
+#include <errno.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define STAMP "[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}\\.[0-9]{3}"
@@ -278,6 +282,174 @@ static void init_reads_the_variables_again(void **state) {
   assert_non_null(strstr(o.out, "after"));
 }
 
+static void say_lines(void) {
+  program_invocation_short_name = (char[]){"a\nb"};
+  ACL_APP_LOG(ACL_ERROR, "one\r\n[ERROR] APP(1,x): two\t\x1b[0m");
+  aclAppLog(ACL_ERROR, "f\nunc", "fi\nle", 1, "text");
+  setenv("POOLGRAD_SOC", "x\n[ERROR] POOLGRAD(1,x): three", 1);
+  (void)aclInit(NULL);
+}
+
+static void values_cannot_make_lines(void **state) {
+  (void)state;
+  struct output o;
+  RUN(say_lines, &o, STDOUT_ON);
+  expect_match(o.out,
+               "^\\[ERROR\\] APP\\([0-9]+,a\\\\nb\\):.*: "
+               "\"one\\\\r\\\\n\\[ERROR\\] APP\\(1,x\\): two\\\\t\\\\x1b\\[0m\"$");
+  expect_match(o.out, "f\\\\nunc:fi\\\\nle:1: \"text\"$");
+  expect_match(o.out,
+               "^\\[ERROR\\] POOLGRAD\\([0-9]+,a\\\\nb\\):.*aclInit: POOLGRAD_SOC is "
+               "'x\\\\n\\[ERROR\\] POOLGRAD\\(1,x\\): three'.*$");
+  int lines = 0;
+  for (const char *p = o.out; *p != '\0'; p++) lines += *p == '\n';
+  assert_int_equal(lines, 3);
+}
+
+/* The log's clock, which stands still when told to: names of files are then known before. */
+static bool clock_stands;
+
+int clock_gettime(clockid_t id, struct timespec *time) {
+  if (!clock_stands || id != CLOCK_REALTIME) return (int)syscall(SYS_clock_gettime, id, time);
+  *time = (struct timespec){.tv_sec = 1700000000, .tv_nsec = 5000000};
+  return 0;
+}
+
+static char folder[] = "/tmp/poolgrad-log-XXXXXX";
+
+static const char *in_folder(const char *name) {
+  static char path[512];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return path;
+}
+
+static const char *plog_name(void) {
+  static char name[128];
+  const time_t second = 1700000000;
+  struct tm local;
+  char when[24];
+  localtime_r(&second, &local);
+  strftime(when, sizeof when, "%Y%m%d%H%M%S", &local);
+  snprintf(name, sizeof name, "debug/plog/plog-%d_%s005.log", (int)getpid(), when);
+  return name;
+}
+
+static void must(bool done) {
+  if (!done) _exit(3);
+}
+
+static void make(const char *name) { must(mkdir(in_folder(name), 0700) == 0 || errno == EEXIST); }
+
+static void debug_is_a_link(void) {
+  must(symlink("victim", in_folder("debug")) == 0);
+  say_everything();
+}
+
+static void plog_is_a_link(void) {
+  make("debug");
+  must(symlink("../victim", in_folder("debug/plog")) == 0);
+  say_everything();
+}
+
+static void in_plog(void) {
+  make("debug");
+  make("debug/plog");
+  clock_stands = true;
+}
+
+static void the_file_is_a_link(void) {
+  in_plog();
+  must(symlink("../../victim/file", in_folder(plog_name())) == 0);
+  say_everything();
+}
+
+static void the_file_is_a_dangling_link(void) {
+  in_plog();
+  must(symlink("../../victim/new", in_folder(plog_name())) == 0);
+  say_everything();
+}
+
+static void the_file_is_a_second_name(void) {
+  char file[512];
+  in_plog();
+  snprintf(file, sizeof file, "%s", in_folder("victim/file"));
+  must(link(file, in_folder(plog_name())) == 0);
+  say_everything();
+}
+
+static void the_file_is_a_pipe(void) {
+  in_plog();
+  must(mkfifo(in_folder(plog_name()), 0600) == 0);
+  say_everything();
+}
+
+static void remove_all(const char *path) {
+  char command[600];
+  snprintf(command, sizeof command, "rm -rf '%s'", path);
+  assert_int_equal(system(command), 0);
+}
+
+static int count_files(const char *path) {
+  int count = 0;
+  DIR *files = opendir(path);
+  assert_non_null(files);
+  for (struct dirent *entry = readdir(files); entry != NULL; entry = readdir(files))
+    count += entry->d_name[0] != '.';
+  closedir(files);
+  return count;
+}
+
+static void nothing_is_written_through_links(void **state) {
+  (void)state;
+  static void (*const traps[])(void) = {debug_is_a_link,    plog_is_a_link,
+                                        the_file_is_a_link, the_file_is_a_dangling_link,
+                                        the_file_is_a_pipe, the_file_is_a_second_name};
+  for (size_t i = 0; i < sizeof traps / sizeof traps[0]; i++) {
+    struct output o;
+    struct stat file;
+    snprintf(folder, sizeof folder, "/tmp/poolgrad-log-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(mkdir(in_folder("victim"), 0700), 0);
+    close(open(in_folder("victim/file"), O_CREAT | O_WRONLY, 0600));
+    RUN(traps[i], &o, "ASCEND_PROCESS_LOG_PATH", folder);
+    assert_string_equal(o.out, "");
+    assert_string_equal(o.err, "");
+    assert_int_equal(stat(in_folder("victim/file"), &file), 0);
+    if (file.st_size != 0) fail_msg("trap %zu has written", i);
+    if (count_files(in_folder("victim")) != 1) fail_msg("trap %zu has made a file", i);
+    remove_all(folder);
+  }
+}
+
+static void say_openly(void) {
+  umask(0);
+  clock_stands = true;
+  say_everything();
+  printf("%s", plog_name());
+}
+
+static void the_log_is_the_users_own(void **state) {
+  (void)state;
+  struct output o;
+  struct stat found;
+  char below[64];
+  snprintf(folder, sizeof folder, "/tmp/poolgrad-log-XXXXXX");
+  assert_non_null(mkdtemp(folder));
+  snprintf(below, sizeof below, "%s/new", folder);
+  RUN(say_openly, &o, "ASCEND_PROCESS_LOG_PATH", below);
+  static const char *const folders[] = {"new", "new/debug", "new/debug/plog"};
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(stat(in_folder(folders[i]), &found), 0);
+    assert_int_equal(found.st_mode & 07777, 0700);
+  }
+  char name[256];
+  snprintf(name, sizeof name, "new/%.200s", o.out);
+  assert_int_equal(stat(in_folder(name), &found), 0);
+  assert_int_equal(found.st_mode & 07777, 0600);
+  assert_true(found.st_size > 0);
+  remove_all(folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_is_printed_by_default),
@@ -294,6 +466,9 @@ int main(void) {
       cmocka_unit_test(stdout_is_used_instead_of_the_folder),
       cmocka_unit_test(a_folder_that_cannot_be_made_is_silence),
       cmocka_unit_test(init_reads_the_variables_again),
+      cmocka_unit_test(values_cannot_make_lines),
+      cmocka_unit_test(nothing_is_written_through_links),
+      cmocka_unit_test(the_log_is_the_users_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # check_symbols.sh <libpoolgrad.so>: the library exports what include/ declares, all of it and nothing else,
-# and needs nothing but libc. If the CUDA plug-in lies beside it: one function, and libc as well.
+# needs nothing but libc, and reads the environment through secure_getenv alone. If the CUDA plug-in lies beside it: one function, and libc as well.
 set -euo pipefail
 lib=${1:?usage: check_symbols.sh <libpoolgrad.so>}
 include=$(cd "$(dirname "$0")/.." && pwd)/include
@@ -41,6 +41,12 @@ needs() {  # needs <library>: what is no part of libc
 }
 needs "$lib" > "$tmp/needed"
 complain "needed at run time, but not part of libc:" "$tmp/needed"
+# Privileged programs do not obey variables: src/core/environment.h is the one door to them.
+unguarded() {
+  nm -D --undefined-only "$1" | awk '{print $NF}' | sed 's/@.*//' | grep -x getenv || true
+}
+unguarded "$lib" > "$tmp/getenv"
+complain "imported, though pg_getenv is to be used:" "$tmp/getenv"
 plugin=$(dirname "$lib")/libpoolgrad_cuda.so
 if [ -e "$plugin" ]; then
   needs "$plugin" > "$tmp/needed"

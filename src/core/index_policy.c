@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/environment.h"
 #include "core/index_policy.h"
 
 #include <pthread.h>
@@ -15,7 +16,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 aclError pg_index_policy_configure(const char *api) {
   static const char *const words[] = {"warn", "error", "off"};
-  const char *text = getenv("POOLGRAD_INDEX_CHECK");
+  const char *text = pg_getenv("POOLGRAD_INDEX_CHECK");
   if (text == NULL || text[0] == '\0') text = "warn";
   for (int i = 0; i < 3; i++)
     if (strcmp(text, words[i]) == 0) {

@@ -2,6 +2,7 @@
 #include "core/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -13,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/environment.h"
 #include "core/fork.h"
+#include "core/printable.h"
 
 enum { LINE_MAX_BYTES = 1024, LEVEL_NONE = 4, LEVEL_DEFAULT = ACL_ERROR };
 enum module { APP, POOLGRAD, MODULE_COUNT };
@@ -48,7 +51,7 @@ static int module_level(const char *text, const char *module, int otherwise) {
 }
 
 static bool is_one(const char *name, bool *set) {
-  const char *value = getenv(name);
+  const char *value = pg_getenv(name);
   *set = value != NULL;
   return value != NULL && strcmp(value, "1") == 0;
 }
@@ -59,28 +62,53 @@ static bool to_stdout(void) {
   return set ? current : is_one("ASCEND_SLOG_PRINT_TO_STDOUT", &set);
 }
 
-static FILE *open_file(const char *folder) {
-  char path[4096], when[24];
+/* A folder in another, made if need be; links are not followed: who may write into the log's folder
+ * must not send it elsewhere. */
+static int open_folder(int in, const char *name) {
+  if (mkdirat(in, name, 0700) != 0 && errno != EEXIST) return -1;
+  return openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Nor is a file written to that somebody else has put there: a link, a pipe, one of their own. */
+static int open_plog(int folder) {
+  char name[64], when[24];
   struct timespec now;
   struct tm local;
-  static const char *const below[] = {"", "/debug", "/debug/plog"};
-  for (int i = 0; i < 3; i++) {
-    if ((size_t)snprintf(path, sizeof path, "%s%s", folder, below[i]) >= sizeof path) return NULL;
-    if (mkdir(path, 0750) != 0 && errno != EEXIST) return NULL;
-  }
+  struct stat found;
   clock_gettime(CLOCK_REALTIME, &now);
   localtime_r(&now.tv_sec, &local);
   strftime(when, sizeof when, "%Y%m%d%H%M%S", &local);
-  if ((size_t)snprintf(path, sizeof path, "%s/debug/plog/plog-%d_%s%03d.log", folder, (int)getpid(),
-                       when, (int)(now.tv_nsec / 1000000) % 1000) >= sizeof path)
-    return NULL;
-  return fopen(path, "ae");
+  snprintf(name, sizeof name, "plog-%d_%s%03d.log", (int)getpid(), when,
+           (int)(now.tv_nsec / 1000000) % 1000);
+  const int file =
+      openat(folder, name,
+             O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+  if (file < 0) return -1;
+  if (fstat(file, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink == 1 &&
+      found.st_uid == geteuid())
+    return file;
+  close(file);
+  return -1;
+}
+
+static FILE *open_file(const char *path) {
+  if (mkdir(path, 0700) != 0 && errno != EEXIST) return NULL;
+  const int top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int debug = top < 0 ? -1 : open_folder(top, "debug");
+  const int plog = debug < 0 ? -1 : open_folder(debug, "plog");
+  const int file = plog < 0 ? -1 : open_plog(plog);
+  FILE *opened = file < 0 ? NULL : fdopen(file, "a");
+  if (opened == NULL && file >= 0) close(file);
+  if (plog >= 0) close(plog);
+  if (debug >= 0) close(debug);
+  if (top >= 0) close(top);
+  return opened;
 }
 
 static void configure(void) {
-  const char *folder = getenv("ASCEND_PROCESS_LOG_PATH");
-  const char *modules = getenv("ASCEND_MODULE_LOG_LEVEL");
-  const int global = level_word(getenv("ASCEND_GLOBAL_LOG_LEVEL"), LEVEL_DEFAULT);
+  const char *folder = pg_getenv("ASCEND_PROCESS_LOG_PATH");
+  const char *modules = pg_getenv("ASCEND_MODULE_LOG_LEVEL");
+  const int global = level_word(pg_getenv("ASCEND_GLOBAL_LOG_LEVEL"), LEVEL_DEFAULT);
   pthread_mutex_lock(&lock);
   if (sink != NULL && sink != stdout) fclose(sink);
   sink = NULL;
@@ -107,6 +135,12 @@ static bool wanted(enum module module, aclLogLevel level) {
          level >= ACL_DEBUG && level <= ACL_ERROR;
 }
 
+/* Lock held.  What a program or a variable says stays on its line. */
+static void put_printable(const char *text) {
+  char shown[PG_PRINTED_MOST];
+  for (; *text != '\0'; text++) (void)fwrite(shown, 1, pg_print(*text, shown), sink);
+}
+
 /* [LEVEL] MODULE(pid,program):yyyy-mm-dd-hh:mm:ss.fff.zzz [file:line]text */
 static void write_line(enum module module, aclLogLevel level, const char *where, const char *text) {
   static const char *const words[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
@@ -118,9 +152,12 @@ static void write_line(enum module module, aclLogLevel level, const char *where,
   strftime(day, sizeof day, "%Y-%m-%d-%H:%M:%S", &local);
   pthread_mutex_lock(&lock);
   if (sink != NULL) {
-    fprintf(sink, "[%s] %s(%d,%s):%s.%03ld.%03ld %s%s\n", words[level], module_names[module],
-            (int)getpid(), program_invocation_short_name, day, now.tv_nsec / 1000000,
-            now.tv_nsec / 1000 % 1000, where, text);
+    fprintf(sink, "[%s] %s(%d,", words[level], module_names[module], (int)getpid());
+    put_printable(program_invocation_short_name);
+    fprintf(sink, "):%s.%03ld.%03ld %s", day, now.tv_nsec / 1000000, now.tv_nsec / 1000 % 1000,
+            where);
+    put_printable(text);
+    fputc('\n', sink);
     fflush(sink);
   }
   pthread_mutex_unlock(&lock);
@@ -145,14 +182,18 @@ void pg_log_line(aclLogLevel level, const char *file, int line, const char *form
 void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_t line,
                const char *fmt, ...) {
   if (func == NULL || file == NULL || fmt == NULL || !wanted(APP, logLevel)) return;
-  char text[LINE_MAX_BYTES], body[LINE_MAX_BYTES];
+  char body[LINE_MAX_BYTES];
+  const size_t room = sizeof body - 1; /* for the quote behind the text */
+  const int head = snprintf(body, room, "%ld %s:%s:%u: \"", (long)syscall(SYS_gettid), func,
+                            base_name(file), line);
   va_list args;
   va_start(args, fmt);
-  const int needed = vsnprintf(text, sizeof text, fmt, args);
+  const size_t begin = (size_t)head < room ? (size_t)head : room - 1;
+  const int text = vsnprintf(body + begin, room - begin, fmt, args);
   va_end(args);
-  const int whole = snprintf(body, sizeof body, "%ld %s:%s:%u: \"%s\"", (long)syscall(SYS_gettid),
-                             func, base_name(file), line, text);
-  if (needed >= (int)sizeof text || whole >= (int)sizeof body)
+  if ((size_t)head >= room || text < 0 || begin + (size_t)text >= room)
     memcpy(body + sizeof body - sizeof truncated, truncated, sizeof truncated);
+  else
+    memcpy(body + begin + text, "\"", 2);
   write_line(APP, logLevel, "", body);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/environment.h"
 #include "core/soc.h"
 
 #include <pthread.h>
@@ -70,7 +71,7 @@ static const char *keep(const char *name) {
 }
 
 aclError pg_soc_configure(const char *api) {
-  const char *name = getenv("POOLGRAD_SOC");
+  const char *name = pg_getenv("POOLGRAD_SOC");
   const bool unset = name == NULL || name[0] == '\0';
   const struct pg_soc *row = unset ? &portable : pg_soc_find(name);
   if (row == NULL)

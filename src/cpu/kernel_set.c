@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/environment.h"
 #include "core/status.h"
 #include "cpu/cpu_features.h"
 #include "poolgrad.h"
@@ -41,7 +42,7 @@ static aclError forced_row(const char *api, const char *name, const struct row *
 }
 
 aclError pg_kernels_configure(const char *api) {
-  const char *name = getenv("POOLGRAD_ISA");
+  const char *name = pg_getenv("POOLGRAD_ISA");
   const struct row *row = best_row();
   if (name != NULL && name[0] != '\0') PG_TRY(forced_row(api, name, &row));
   atomic_store(&chosen, row);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/environment.h"
 #include "core/status.h"
 
 /* A large cache is shared by many cores, and their results do not stay in it either: measured, 16
@@ -29,7 +30,7 @@ static int64_t last_level_cache(void) {
 static _Atomic int64_t from; /* 0: not decided yet */
 
 aclError pg_stream_configure(const char *api) {
-  const char *text = getenv("POOLGRAD_STREAM_BYTES");
+  const char *text = pg_getenv("POOLGRAD_STREAM_BYTES");
   const int64_t half = last_level_cache() / 2;
   int64_t bytes = half < MOST ? half : MOST;
   if (text != NULL && text[0] != '\0') {

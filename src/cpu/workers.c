@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "core/environment.h"
 #include "core/fork.h"
 #include "core/status.h"
 #include "core/thread.h"
@@ -252,7 +253,7 @@ void pg_workers_stop(void) {
 }
 
 static aclError environment_count(const char *api, int *count) {
-  const char *text = getenv("POOLGRAD_THREADS");
+  const char *text = pg_getenv("POOLGRAD_THREADS");
   char *end = NULL;
   *count = pg_cpu_count();
   if (text == NULL || text[0] == '\0') return ACL_SUCCESS;

@@ -88,9 +88,9 @@ aclnnStatus pg_view_check(const char *api, struct pg_view *view, bool written) {
 }
 
 const char *pg_view_shape(const struct pg_view *view) {
-  static _Thread_local char ring[4][PG_SHAPE_TEXT];
+  static _Thread_local char ring[3][PG_SHAPE_TEXT]; /* no sentence has more */
   static _Thread_local unsigned next;
-  return pg_shape_text(view->tensor->rank, view->tensor->dims, ring[next++ % 4]);
+  return pg_shape_text(view->tensor->rank, view->tensor->dims, ring[next++ % 3]);
 }
 
 int pg_view_operand(struct pg_plan *plan, const struct pg_view *view, bool written) {

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/environment.h"
+#include "core/printable.h"
 #include "runtime/backend.h"
 
 #define PLUGIN "libpoolgrad_cuda.so"
@@ -46,7 +48,7 @@ static const struct pg_backend *ask_plugin(const char *path) {
 
 static const struct pg_backend *find_cuda(void) {
   char beside[1024];
-  const char *named = getenv("POOLGRAD_CUDA");
+  const char *named = pg_getenv("POOLGRAD_CUDA");
   if (named != NULL && strcmp(named, "off") == 0) {
     snprintf(absence, sizeof absence, "POOLGRAD_CUDA is off");
     return NULL;
@@ -60,6 +62,7 @@ static const struct pg_backend *find_cuda(void) {
 static void find(void) {
   const struct pg_backend *cuda = find_cuda();
   int count = 0;
+  pg_make_printable(absence, sizeof absence); /* poolgrad_devices has a line for it */
   if (cuda != NULL) backends[count++] = cuda;
   backends[count] = &pg_backend_cpu;
 }

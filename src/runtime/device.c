@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/environment.h"
 #include "core/fork.h"
 #include "core/index_policy.h"
 #include "core/log.h"
@@ -89,7 +90,7 @@ static aclError add_word(const char *api, const char *word, size_t length, struc
 /* POOLGRAD_DEVICES: words, comma separated; a word may be repeated to get several devices.  Without
  * it: all devices of the best backend. */
 static aclError list_devices(const char *api, struct list *list) {
-  const char *text = getenv("POOLGRAD_DEVICES");
+  const char *text = pg_getenv("POOLGRAD_DEVICES");
   list->count = 0;
   if (text == NULL || text[0] == '\0') {
     add_all(list, pg_backend_at(0));
@@ -105,7 +106,7 @@ static aclError list_devices(const char *api, struct list *list) {
 
 /* ASCEND_RT_VISIBLE_DEVICES: ascending ids; reading stops at the first entry that is none. */
 static void filter_visible(struct list *list) {
-  const char *text = getenv("ASCEND_RT_VISIBLE_DEVICES");
+  const char *text = pg_getenv("ASCEND_RT_VISIBLE_DEVICES");
   if (text == NULL) return;
   struct list kept = {.count = 0};
   long last = -1;
@@ -180,7 +181,7 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
   PG_CHECK(found > 0, ACL_ERROR_RT_NO_DEVICE,
            "no device is visible: ASCEND_RT_VISIBLE_DEVICES is '%s', it must be an ascending list "
            "of ids of the devices in POOLGRAD_DEVICES",
-           getenv("ASCEND_RT_VISIBLE_DEVICES") == NULL ? "" : getenv("ASCEND_RT_VISIBLE_DEVICES"));
+           pg_getenv("ASCEND_RT_VISIBLE_DEVICES") == NULL ? "" : pg_getenv("ASCEND_RT_VISIBLE_DEVICES"));
   *count = (uint32_t)found;
   return ACL_SUCCESS;
 }
