@@ -19,7 +19,20 @@ static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 static void *tree; /* of struct pg_memory, by address */
 static uint64_t used_bytes[PG_DEVICES_MAX], peak_bytes[PG_DEVICES_MAX];
 
-PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
+/* Both are held across a fork (core/fork.h). */
+static void fork_lock(void) {
+  (void)pthread_mutex_lock(&registering);
+  (void)pthread_mutex_lock(&lock);
+}
+
+static void fork_unlock(void) {
+  (void)pthread_mutex_unlock(&lock);
+  (void)pthread_mutex_unlock(&registering);
+}
+
+__attribute__((constructor(PG_FORK_INNER))) static void hold_across_fork(void) {
+  (void)pthread_atfork(fork_lock, fork_unlock, fork_unlock);
+}
 
 /* Ranges that overlap count as equal: a one-byte key finds the range around it. */
 static int compare(const void *a, const void *b) {
