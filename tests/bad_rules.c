@@ -87,6 +87,10 @@ static int rank_step(const struct bad_question *q) {
   if (rank == tensor_of(q)->rank) return BAD_NO_FLAW;
   /* this operator compares shapes, not ranks */
   if (q->base->op == MAX_POOL2D && allowed) return rules[q->base->op].length[q->argument];
+  /* four axes make its format a wrong one */
+  if (q->base->op == AVG_POOL2D && q->argument == GRAD_OUT && rank == 4 &&
+      tensor_of(q)->format == ACL_FORMAT_NCL)
+    return rules[AVG_POOL2D].format;
   return rules[q->base->op].rank[q->argument];
 }
 
@@ -265,11 +269,9 @@ int bad_step(const struct bad_question *q) {
 
 /* Sums and products of many things: the sentence need not name the one that was changed. */
 bool bad_unnamed(const struct bad_question *q) {
-  const bool array = q->wrong->change == VALUE && q->to >= LARGE && q->argument != PADDING;
-  const bool lengths = q->wrong->change == LENGTH && q->to >= HUGE;
-  const bool doubles =
-      tensor_of(q)->dtype == ACL_DOUBLE && q->argument == GRAD_OUT; /* are for 1x1x1 */
-  return array || (doubles && q->wrong->change == LONGER) ||
-         (doubles && q->wrong->change == LENGTH) ||
-         (lengths && q->scope != TENSOR && is_sliding(q->base->op));
+  const bool length = q->wrong->change == LENGTH || q->wrong->change == LONGER;
+  if (q->wrong->change == VALUE) return q->to >= LARGE && q->argument != PADDING;
+  if (length && q->argument == GRAD_OUT && tensor_of(q)->dtype == ACL_DOUBLE)
+    return true; /* the types are wrong then, of all tensors */
+  return length && q->to >= HUGE && q->scope != TENSOR && is_sliding(q->base->op);
 }
