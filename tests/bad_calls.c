@@ -273,7 +273,8 @@ static void set_strides(struct bad_tensor *t) {
 
 static void share(struct bad_tensor *t, int axis, bool barely) {
   set_strides(t);
-  t->strides[axis] = t->strides[axis + 1] * (barely ? t->dims[axis + 1] - 1 : 1);
+  const uint64_t step = (uint64_t)t->strides[axis + 1], length = (uint64_t)t->dims[axis + 1];
+  t->strides[axis] = (int64_t)(barely ? step * (length - 1) : step);
 }
 
 static void change_tensor(struct bad_tensor *t, const struct flaw *f) {
