@@ -353,11 +353,10 @@ static bool stay_apart(const struct flaw *a, const struct flaw *b) {
 }
 
 /* Tensors that differ from the others in the same way may agree with each other again; what is
- * negative stays wrong.  A padding may be right for a kernel that is far too large. */
+ * negative stays wrong. */
 static bool may_mend(const struct flaw *a, const struct flaw *b) {
-  if (is_length(a) && is_length(b) && a->axis == b->axis)
-    return a->wrong == b->wrong && a->to == b->to && a->to >= 0;
-  return false;
+  return is_length(a) && is_length(b) && a->axis == b->axis && a->wrong == b->wrong &&
+         a->to == b->to && a->to >= 0;
 }
 
 bool bad_meet(const struct flaw *a, const struct flaw *b) {
