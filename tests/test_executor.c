@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-#include "core/alloc.h"
+#include "faults.h"
 
 static void the_second_phase_returns_before_the_work_is_done(void **state) {
   (void)state;
@@ -209,12 +209,12 @@ static void a_first_phase_that_fails_writes_nothing(void **state) {
   while (fill_phase_1((struct fill){.out = NULL}, &unused, &executors[taken]) ==
              ACLNN_SUCCESS &&
          ++taken < MANY);
-  for (long n = 0; n < 2; n++) {
-    pg_alloc_fail_after(n);
+  for (int n = 0; n < 2; n++) {
+    faults_arm(n, FAULT_ONCE);
     FAILS(fill_phase_1((struct fill){.out = NULL}, &size, &executor),
           ACLNN_ERR_INNER_CREATE_EXECUTOR, "fillGetWorkspaceSize", "no memory");
   }
-  pg_alloc_fail_after(-1);
+  faults_disarm();
   assert_int_equal(size, 99);
   assert_ptr_equal(executor, cells);
   while (taken > 0)
@@ -227,11 +227,11 @@ static void a_later_step_without_memory_fails_the_first_phase(void **state) {
   aclOpExecutor *executor = (aclOpExecutor *)(void *)cells;
   aclTensor *out = tensor_of(cells[0]);
   (void)aclGetRecentErrMsg();
-  pg_alloc_fail_after(1); /* the plan has memory, its second step has not */
+  faults_arm(1, FAULT_ONCE); /* the plan has memory, its second step has not */
   FAILS(
       fill_phase_1((struct fill){.out = out, .apart = true}, &size, &executor),
       ACLNN_ERR_INNER_CREATE_EXECUTOR, "fillGetWorkspaceSize", "no memory");
-  pg_alloc_fail_after(-1);
+  faults_disarm();
   assert_int_equal(size, 99);
   assert_ptr_equal(executor, cells);
   OK_OR_SAY(aclDestroyTensor(out));

@@ -8,7 +8,7 @@
 
 #include "aclnn/acl_meta.h"
 #include "aclnn/opdev/op_errno.h"
-#include "core/alloc.h"
+#include "faults.h"
 #include "core/handle.h"
 
 struct thing {
@@ -302,9 +302,9 @@ static void ten_thousand_rounds_do_not_grow(void **state) {
 /* From here on: each attempt makes one call with its n-th allocation failing and cleans up. */
 static aclError limited(long n, aclError (*call)(void **out), aclError (*undo)(void *)) {
   void *made = NULL;
-  pg_alloc_fail_after(n);
+  faults_arm(n, FAULT_ONCE);
   const aclError status = call(&made);
-  pg_alloc_fail_after(-1);
+  faults_disarm();
   if (status == ACL_SUCCESS)
     OK_OR_SAY(undo(made));
   else
@@ -404,7 +404,7 @@ static void every_failure_is_clean(aclError (*call)(void **out), aclError (*undo
   const int before = live_handles();
   int failures = 0;
   (void)aclGetRecentErrMsg(); /* its storage is there from now on */
-  for (long n = 0; n < 8; n++) {
+  for (int n = 0; n < 8; n++) {
     const aclError status = undo == NULL ? limited_on_new_stream(n, call) : limited(n, call, undo);
     assert_true((aclGetRecentErrMsg() != NULL) == (status != ACL_SUCCESS));
     assert_int_equal(live_handles(), before);
@@ -418,9 +418,9 @@ static int take_all_slots(enum pg_kind kind, struct thing *things, void **handle
   int count = 0;
   for (;; count++) {
     init(&things[count]);
-    pg_alloc_fail_after(0);
+    faults_arm(0, FAULT_ONCE);
     handles[count] = pg_handle_open(kind, &things[count].object);
-    pg_alloc_fail_after(-1);
+    faults_disarm();
     if (handles[count] == NULL) return count;
   }
 }

@@ -6,9 +6,9 @@
 
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
-#include "core/alloc.h"
 #include "cpu/float_env.h"
 #include "expect.h"
+#include "faults.h"
 
 enum { EDGE = 128, CELLS = EDGE * EDGE }; /* two tiles: the call asks for workspace */
 
@@ -166,11 +166,11 @@ static void nothing_is_allocated_while_kernels_run(void **state) {
   OK_OR_SAY(aclrtLaunchHostFunc(NULL, wait_for_gate, &gate));
   OK_OR_SAY(aclnnAdaptiveMaxPool2dBackward(workspace, c.size, c.executor, NULL));
   destroy(&c);
-  pg_alloc_fail_after(0); /* the next allocation is refused, whoever asks */
+  faults_arm(0, FAULT_ONCE); /* the next request is refused, whoever asks */
   sem_post(&gate);
   OK_OR_SAY(aclrtSynchronizeStream(NULL));
   assert_null(aclCreateIntArray(NULL, 0)); /* the refusal was still there to be had */
-  pg_alloc_fail_after(-1);
+  faults_disarm();
   assert_true(fifth_cell() == 3);
   sem_destroy(&gate);
 }

@@ -10,7 +10,7 @@
 
 #include "aclnn/acl_meta.h"
 #include "aclnn/opdev/op_errno.h"
-#include "core/alloc.h"
+#include "faults.h"
 #include "core/status.h"
 #include "poolgrad.h"
 
@@ -283,15 +283,15 @@ static void tell(char to[256]) {
 
 static void *fail_without_memory(void *argument) {
   struct told *told = argument;
-  pg_alloc_fail_after(0);
+  faults_arm(0, FAULT_ONCE);
   told->status = aclrtFree(NULL);
-  pg_alloc_fail_after(-1);
+  faults_disarm();
   tell(told->first);
   told->twice = aclGetRecentErrMsg() != NULL;
-  pg_alloc_fail_after(0);
+  faults_arm(0, FAULT_ONCE);
   pg_fail_with("api", 107000, "%0*d", 500, 1);
   told->recoded = pg_recode(361001);
-  pg_alloc_fail_after(-1);
+  faults_disarm();
   tell(told->second);
   return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library's own memory (descriptors, queues): one door, so that tests can make the n-th
- * allocation fail.  Device memory goes through the backend instead. */
+/* The library's own memory (descriptors, queues): one door.  Device memory goes through the backend
+ * instead. */
 #ifndef PG_ALLOC_H_
 #define PG_ALLOC_H_
 
@@ -10,8 +10,5 @@ void *pg_alloc(size_t bytes);        /* NULL when exhausted */
 void *pg_alloc_zeroed(size_t bytes); /* NULL when exhausted */
 void *pg_realloc(void *old, size_t bytes);
 void pg_free(void *memory); /* NULL is fine */
-
-/* Tests only: let `count` more allocations succeed, then fail one; negative switches it off. */
-void pg_alloc_fail_after(long count);
 
 #endif
