@@ -114,15 +114,8 @@ void trial_close(struct trial *t) {
 /* --- the call ----------------------------------------------------------------------------------
  */
 
-struct call {
-  aclTensor *tensor[POOL_TENSORS];
-  aclIntArray *kernel, *stride, *pad, *dilation;
-  uint64_t workspace_size;
-  aclOpExecutor *executor;
-};
-
 /* Dense tensors come with no strides and their shape as storage, others with a flat storage. */
-static aclTensor *describe(const struct trial *t, int i) {
+aclTensor *trial_make_tensor(const struct trial *t, int i) {
   const struct tensor_layout *l = &t->layout[i];
   const aclDataType index = t->problem.index_bytes == 8 ? ACL_INT64 : ACL_INT32;
   const aclDataType dtype = i == INDICES ? index : float_formats[t->problem.type].dtype;
@@ -132,40 +125,45 @@ static aclTensor *describe(const struct trial *t, int i) {
                          l->dense ? (uint64_t)l->rank : 1, nowhere ? NULL : t->memory[i].device);
 }
 
-static aclIntArray *sizes(const struct window_sizes *s, int64_t missing) {
+aclIntArray *trial_make_array(const struct trial *t, int i) {
+  const struct problem *p = &t->problem;
+  const struct {
+    const struct window_sizes *sizes;
+    int64_t missing; /* what the operator takes when the line has none; negative: none */
+  } of[POOL_ARRAYS] = {[KERNEL] = {&p->kernel, -1},
+                       [STRIDE] = {&p->stride, -1},
+                       [PADDING] = {&p->pad, 0},
+                       [DILATION] = {&p->dilation, 1}};
+  const struct window_sizes *s = of[i].sizes;
   if (s->count == STRIDE_NULL) return NULL;
-  if (s->count == 0 && missing >= 0) return aclCreateIntArray(&missing, 1);
+  if (s->count == 0 && of[i].missing >= 0) return aclCreateIntArray(&of[i].missing, 1);
   return aclCreateIntArray(s->of, (uint64_t)s->count);
 }
 
-static void make_call(const struct trial *t, struct call *c) {
-  *c = (struct call){.workspace_size = 0};
-  for (int i = 0; i < POOL_TENSORS; i++) c->tensor[i] = describe(t, i);
-  c->kernel = sizes(&t->problem.kernel, -1);
-  c->stride = sizes(&t->problem.stride, -1);
-  c->pad = sizes(&t->problem.pad, 0);
-  c->dilation = sizes(&t->problem.dilation, 1);
+static void make_call(const struct trial *t, struct trial_call *c) {
+  *c = (struct trial_call){.workspace_size = 0};
+  for (int i = 0; i < POOL_TENSORS; i++) c->tensor[i] = trial_make_tensor(t, i);
+  for (int i = 0; i < POOL_ARRAYS; i++) c->array[i] = trial_make_array(t, i);
 }
 
-static void drop_call(struct call *c) {
+static void drop_call(struct trial_call *c) {
   for (int i = 0; i < POOL_TENSORS; i++) (void)aclDestroyTensor(c->tensor[i]);
-  (void)aclDestroyIntArray(c->kernel);
-  (void)aclDestroyIntArray(c->stride);
-  (void)aclDestroyIntArray(c->pad);
-  (void)aclDestroyIntArray(c->dilation);
+  for (int i = 0; i < POOL_ARRAYS; i++) (void)aclDestroyIntArray(c->array[i]);
 }
 
-static aclnnStatus first_phase(const struct problem *p, struct call *c) {
+aclnnStatus trial_first_phase(const struct trial *t, struct trial_call *c) {
+  const struct problem *p = &t->problem;
   aclTensor *const *v = c->tensor;
+  aclIntArray *const *a = c->array;
   switch (p->op) {
     case MAX_POOL2D:
       return aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
-          v[GRAD_OUT], v[SELF], v[INDICES], c->kernel, c->stride, c->pad, c->dilation, p->ceil,
+          v[GRAD_OUT], v[SELF], v[INDICES], a[KERNEL], a[STRIDE], a[PADDING], a[DILATION], p->ceil,
           v[GRAD_IN], &c->workspace_size, &c->executor);
     case AVG_POOL2D:
       return aclnnAvgPool2dBackwardGetWorkspaceSize(
-          v[GRAD_OUT], v[SELF], c->kernel, c->stride, c->pad, p->ceil, p->include_pad, p->divisor,
-          (int8_t)p->cube, v[GRAD_IN], &c->workspace_size, &c->executor);
+          v[GRAD_OUT], v[SELF], a[KERNEL], a[STRIDE], a[PADDING], p->ceil, p->include_pad,
+          p->divisor, (int8_t)p->cube, v[GRAD_IN], &c->workspace_size, &c->executor);
     case ADAPTIVE_MAX_POOL2D:
       return aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(
           v[GRAD_OUT], v[SELF], v[INDICES], v[GRAD_IN], &c->workspace_size, &c->executor);
@@ -201,17 +199,22 @@ static bool make_workspace(struct trial *t, uint64_t size) {
   return false;
 }
 
-static bool start(struct trial *t, struct call *c, aclrtStream stream) {
-  aclnnStatus status = first_phase(&t->problem, c);
+/* Tensors that have no address yet get it now. */
+aclnnStatus trial_second_phase(const struct trial *t, const struct trial_call *c, void *workspace,
+                               aclrtStream stream) {
+  for (int i = 0; i < POOL_TENSORS && t->problem.late; i++)
+    if (t->layout[i].elements > 0) (void)aclSetRawTensorAddr(c->tensor[i], t->memory[i].device);
+  return second_phases[t->problem.op](workspace, c->workspace_size, c->executor, stream);
+}
+
+static bool start(struct trial *t, struct trial_call *c, aclrtStream stream) {
+  aclnnStatus status = trial_first_phase(t, c);
   if (status != 0) return fail(t, "the first phase", status);
   if (!make_workspace(t, c->workspace_size)) {
     (void)aclDestroyAclOpExecutor(c->executor);
     return false;
   }
-  for (int i = 0; i < POOL_TENSORS && t->problem.late; i++)
-    if (t->layout[i].elements > 0) (void)aclSetRawTensorAddr(c->tensor[i], t->memory[i].device);
-  status =
-      second_phases[t->problem.op](t->workspace.device, c->workspace_size, c->executor, stream);
+  status = trial_second_phase(t, c, t->workspace.device, stream);
   return status == 0 || fail(t, "the second phase", status);
 }
 
@@ -229,7 +232,7 @@ static bool finish(struct trial *t, aclrtStream stream) {
 static aclrtStream stream_of(const struct trial *t) { return t->devices->at[t->device].stream; }
 
 bool trial_enqueue(struct trial *t) {
-  struct call c;
+  struct trial_call c;
   make_call(t, &c);
   const bool started = start(t, &c, stream_of(t));
   drop_call(&c);

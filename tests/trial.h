@@ -5,6 +5,7 @@
 #define PG_TESTS_TRIAL_H_
 
 #include "acl/acl.h"
+#include "aclnn/acl_meta.h"
 #include "guarded.h"
 
 enum { TRIAL_DEVICES = 8 };
@@ -53,6 +54,20 @@ bool trial_move(struct trial *t, int device);
  * waited for.  A workspace is made by the first of them. */
 bool trial_enqueue(struct trial *t);
 bool trial_launch(struct trial *t);
+
+/* The parts of trial_enqueue, for who looks at every call: descriptions, and the two phases. */
+enum { KERNEL, STRIDE, PADDING, DILATION, POOL_ARRAYS };
+struct trial_call {
+  aclTensor *tensor[POOL_TENSORS];
+  aclIntArray *array[POOL_ARRAYS];
+  uint64_t workspace_size;
+  aclOpExecutor *executor;
+};
+aclTensor *trial_make_tensor(const struct trial *t, int tensor);
+aclIntArray *trial_make_array(const struct trial *t, int array); /* NULL where the line says so */
+aclnnStatus trial_first_phase(const struct trial *t, struct trial_call *c);
+aclnnStatus trial_second_phase(const struct trial *t, const struct trial_call *c, void *workspace,
+                               aclrtStream stream);
 
 /* Poison in gradInput again, for another launch. */
 bool trial_reset(struct trial *t);
