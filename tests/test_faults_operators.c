@@ -25,7 +25,7 @@ static bool describe(struct operator_run *r) {
   for (int i = 0; i < POOL_TENSORS; i++)
     if (!MAKE(r->call.tensor[i], trial_make_tensor(&r->trial, i))) return false;
   for (int i = 0; i < POOL_ARRAYS; i++)
-    if (!(i == STRIDE && r->trial.problem.stride.count == STRIDE_NULL) &&
+    if (!(i == STRIDE_ARRAY && r->trial.problem.stride.count == STRIDE_NULL) &&
         !MAKE(r->call.array[i], trial_make_array(&r->trial, i)))
       return false;
   return true;

@@ -300,7 +300,7 @@ static void ten_thousand_rounds_do_not_grow(void **state) {
 }
 
 /* From here on: each attempt makes one call with its n-th allocation failing and cleans up. */
-static aclError limited(long n, aclError (*call)(void **out), aclError (*undo)(void *)) {
+static aclError limited(int n, aclError (*call)(void **out), aclError (*undo)(void *)) {
   void *made = NULL;
   faults_arm(n, FAULT_ONCE);
   const aclError status = call(&made);
@@ -379,7 +379,7 @@ static aclError keep(void *unused) {
   return ACL_SUCCESS;
 }
 
-static aclError limited_on_new_stream(long n, aclError (*call)(void **out)) {
+static aclError limited_on_new_stream(int n, aclError (*call)(void **out)) {
   OK_OR_SAY(aclrtCreateStream(&stream));
   OK_OR_SAY(aclrtCreateEvent(&event));
   OK_OR_SAY(aclrtMalloc(&memory, 8, ACL_MEM_MALLOC_HUGE_FIRST));

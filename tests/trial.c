@@ -130,10 +130,10 @@ aclIntArray *trial_make_array(const struct trial *t, int i) {
   const struct {
     const struct window_sizes *sizes;
     int64_t missing; /* what the operator takes when the line has none; negative: none */
-  } of[POOL_ARRAYS] = {[KERNEL] = {&p->kernel, -1},
-                       [STRIDE] = {&p->stride, -1},
-                       [PADDING] = {&p->pad, 0},
-                       [DILATION] = {&p->dilation, 1}};
+  } of[POOL_ARRAYS] = {[KERNEL_ARRAY] = {&p->kernel, -1},
+                       [STRIDE_ARRAY] = {&p->stride, -1},
+                       [PADDING_ARRAY] = {&p->pad, 0},
+                       [DILATION_ARRAY] = {&p->dilation, 1}};
   const struct window_sizes *s = of[i].sizes;
   if (s->count == STRIDE_NULL) return NULL;
   if (s->count == 0 && of[i].missing >= 0) return aclCreateIntArray(&of[i].missing, 1);
@@ -158,12 +158,13 @@ aclnnStatus trial_first_phase(const struct trial *t, struct trial_call *c) {
   switch (p->op) {
     case MAX_POOL2D:
       return aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
-          v[GRAD_OUT], v[SELF], v[INDICES], a[KERNEL], a[STRIDE], a[PADDING], a[DILATION], p->ceil,
-          v[GRAD_IN], &c->workspace_size, &c->executor);
+          v[GRAD_OUT], v[SELF], v[INDICES], a[KERNEL_ARRAY], a[STRIDE_ARRAY], a[PADDING_ARRAY],
+          a[DILATION_ARRAY], p->ceil, v[GRAD_IN], &c->workspace_size, &c->executor);
     case AVG_POOL2D:
-      return aclnnAvgPool2dBackwardGetWorkspaceSize(
-          v[GRAD_OUT], v[SELF], a[KERNEL], a[STRIDE], a[PADDING], p->ceil, p->include_pad,
-          p->divisor, (int8_t)p->cube, v[GRAD_IN], &c->workspace_size, &c->executor);
+      return aclnnAvgPool2dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], a[KERNEL_ARRAY],
+                                                    a[STRIDE_ARRAY], a[PADDING_ARRAY], p->ceil,
+                                                    p->include_pad, p->divisor, (int8_t)p->cube,
+                                                    v[GRAD_IN], &c->workspace_size, &c->executor);
     case ADAPTIVE_MAX_POOL2D:
       return aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(
           v[GRAD_OUT], v[SELF], v[INDICES], v[GRAD_IN], &c->workspace_size, &c->executor);

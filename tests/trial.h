@@ -56,7 +56,7 @@ bool trial_enqueue(struct trial *t);
 bool trial_launch(struct trial *t);
 
 /* The parts of trial_enqueue, for who looks at every call: descriptions, and the two phases. */
-enum { KERNEL, STRIDE, PADDING, DILATION, POOL_ARRAYS };
+enum { KERNEL_ARRAY, STRIDE_ARRAY, PADDING_ARRAY, DILATION_ARRAY, POOL_ARRAYS };
 struct trial_call {
   aclTensor *tensor[POOL_TENSORS];
   aclIntArray *array[POOL_ARRAYS];

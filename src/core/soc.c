@@ -54,7 +54,8 @@ const struct pg_soc *pg_soc_find(const char *name) {
   return NULL;
 }
 
-/* A copy that is never freed, once per name: a process uses one or two.  Lock held. */
+/* A copy that is never freed, once per name: a process uses one or two.  NULL without memory.  Lock
+ * held. */
 static const char *keep(const char *name) {
   static struct kept {
     struct kept *next;
@@ -63,7 +64,7 @@ static const char *keep(const char *name) {
   for (const struct kept *k = all; k != NULL; k = k->next)
     if (strcmp(k->text, name) == 0) return k->text;
   struct kept *k = pg_alloc(sizeof *k + strlen(name) + 1);
-  if (k == NULL) return default_name;
+  if (k == NULL) return NULL;
   memcpy(k->text, name, strlen(name) + 1);
   k->next = all;
   all = k;
@@ -81,12 +82,13 @@ aclError pg_soc_configure(const char *api) {
         "Ascend950 or Ascend910_95 (unset: portable)",
         name);
   pthread_mutex_lock(&lock);
-  atomic_store_explicit(&chosen, row, memory_order_release);
-  if (unset)
-    chosen_name = default_name;
-  else if (chosen_name == NULL || strcmp(chosen_name, name) != 0)
-    chosen_name = keep(name);
+  const char *kept = unset ? default_name : keep(name);
+  if (kept != NULL) {
+    atomic_store_explicit(&chosen, row, memory_order_release);
+    chosen_name = kept;
+  }
   pthread_mutex_unlock(&lock);
+  PG_CHECK_AS(api, kept != NULL, ACL_ERROR_BAD_ALLOC, "no memory for the product's name");
   return ACL_SUCCESS;
 }
 

@@ -2,16 +2,21 @@
 #include "core/thread_memory.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "core/alloc.h"
+#include "core/fork.h"
 
 static _Thread_local void *memory[PG_THREAD_MEMORIES];
 
-/* The key is there for its destructor alone: its value says that there is something to free. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* The key is there for its destructor alone: its value says that there is something to free.  A
+ * process has 1024 keys, and the program may have them all: then the next call asks again. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the making of the key */
 static pthread_key_t key;
-static bool has_key; /* a process has 1024 keys, and the program may have them all */
+static atomic_bool has_key;
+
+PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
 static void free_all(void *unused) {
   (void)unused;
@@ -21,13 +26,19 @@ static void free_all(void *unused) {
   }
 }
 
-static void make_key(void) { has_key = pthread_key_create(&key, free_all) == 0; }
+static bool make_key(void) {
+  if (atomic_load_explicit(&has_key, memory_order_acquire)) return true;
+  pthread_mutex_lock(&lock);
+  const bool made = atomic_load(&has_key) || pthread_key_create(&key, free_all) == 0;
+  atomic_store_explicit(&has_key, made, memory_order_release);
+  pthread_mutex_unlock(&lock);
+  return made;
+}
 
 void *pg_thread_memory(enum pg_thread_memory which) { return memory[which]; }
 
 void *pg_thread_memory_made(enum pg_thread_memory which, size_t bytes) {
   if (memory[which] != NULL) return memory[which];
-  (void)pthread_once(&once, make_key);
-  if (!has_key || pthread_setspecific(key, memory) != 0) return NULL;
+  if (!make_key() || pthread_setspecific(key, memory) != 0) return NULL;
   return memory[which] = pg_alloc_zeroed(bytes);
 }

@@ -178,10 +178,11 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
   pthread_mutex_lock(&devices.lock);
   const int found = devices.count;
   pthread_mutex_unlock(&devices.lock);
-  PG_CHECK(found > 0, ACL_ERROR_RT_NO_DEVICE,
-           "no device is visible: ASCEND_RT_VISIBLE_DEVICES is '%s', it must be an ascending list "
-           "of ids of the devices in POOLGRAD_DEVICES",
-           pg_getenv("ASCEND_RT_VISIBLE_DEVICES") == NULL ? "" : pg_getenv("ASCEND_RT_VISIBLE_DEVICES"));
+  PG_CHECK(
+      found > 0, ACL_ERROR_RT_NO_DEVICE,
+      "no device is visible: ASCEND_RT_VISIBLE_DEVICES is '%s', it must be an ascending list "
+      "of ids of the devices in POOLGRAD_DEVICES",
+      pg_getenv("ASCEND_RT_VISIBLE_DEVICES") == NULL ? "" : pg_getenv("ASCEND_RT_VISIBLE_DEVICES"));
   *count = (uint32_t)found;
   return ACL_SUCCESS;
 }

@@ -28,27 +28,30 @@ aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *
 }
 
 /* share/info/<package>/version.info has a line Version=...; '-' and '_' in names are one. */
-static FILE *open_info(const char *home, const char *package) {
+static aclError open_info(const char *api, const char *home, const char *package, FILE **out) {
   static const char layout[] = "%s/share/info/%s/version.info";
   const size_t size = sizeof layout + strlen(home) + strlen(package);
   char *path = pg_alloc(size);
   FILE *file = NULL;
   bool other;
-  for (int spelling = 0; path != NULL && file == NULL && spelling < 3; spelling++) {
+  PG_CHECK_AS(api, path != NULL, ACL_ERROR_BAD_ALLOC, "no memory for the path of version.info");
+  for (int spelling = 0; file == NULL && spelling < 3; spelling++) {
     snprintf(path, size, layout, home, package);
     for (char *p = path + strlen(home) + strlen("/share/info/"); spelling > 0 && *p != '/'; p++)
       if (*p == '-' || *p == '_') *p = spelling == 1 ? '_' : '-';
     file = pg_open_regular(path, &other);
   }
   pg_free(path);
-  return file;
+  *out = file;
+  return ACL_SUCCESS;
 }
 
 static aclError package_version(const char *api, const char *package, char out[static 128]) {
   const char *home = pg_getenv("ASCEND_HOME_PATH");
   if (home == NULL || home[0] == '\0')
     return pg_fail(api, ACL_ERROR_INVALID_FILE, "ASCEND_HOME_PATH is not set, set_env.sh sets it");
-  FILE *file = strchr(package, '/') == NULL ? open_info(home, package) : NULL;
+  FILE *file = NULL;
+  if (strchr(package, '/') == NULL) PG_TRY(open_info(api, home, package, &file));
   if (file == NULL)
     return pg_fail(api, ACL_ERROR_INVALID_FILE, "%s/share/info/%s/version.info cannot be opened",
                    home, package);
