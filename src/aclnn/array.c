@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "aclnn/array.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "aclnn/opdev/op_errno.h"
-#include "core/alloc.h"
 #include "core/checked.h"
 
-static void destroy(struct pg_object *self) { pg_free(self); }
+static void destroy(struct pg_object *self) { free(self); }
 
 /* NULL values make an empty array, whatever the size says: as in CANN. */
 static void *create_array(const char *api, enum pg_kind kind, const void *values, uint64_t size,
@@ -15,7 +15,7 @@ static void *create_array(const char *api, enum pg_kind kind, const void *values
   size_t bytes;
   if (values == NULL) size = 0;
   if (pg_mul_size(size, element, &bytes) && pg_add_size(bytes, sizeof(struct pg_array), &bytes)) {
-    struct pg_array *array = pg_alloc(bytes);
+    struct pg_array *array = malloc(bytes);
     if (array != NULL) {
       atomic_init(&array->object.refs, 1);
       array->object.destroy = destroy;
@@ -120,7 +120,7 @@ aclScalar *aclCreateScalar(void *value, aclDataType dataType) {
                  (int)dataType);
     return NULL;
   }
-  struct pg_scalar *scalar = pg_alloc_zeroed(sizeof *scalar);
+  struct pg_scalar *scalar = calloc(1, sizeof *scalar);
   if (scalar != NULL) {
     atomic_init(&scalar->object.refs, 1);
     scalar->object.destroy = destroy;
@@ -144,7 +144,7 @@ static void *create_list(const char *api, enum pg_kind kind, enum pg_kind elemen
   if (value == NULL) size = 0;
   if (pg_mul_size(size, sizeof *value, &bytes) &&
       pg_add_size(bytes, sizeof(struct pg_list), &bytes)) {
-    struct pg_list *list = pg_alloc(bytes);
+    struct pg_list *list = malloc(bytes);
     if (list != NULL) {
       atomic_init(&list->object.refs, 1);
       list->object.destroy = destroy;

@@ -2,11 +2,11 @@
 #include "aclnn/executor.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "aclnn/array.h"
 #include "aclnn/opdev/op_errno.h"
-#include "core/alloc.h"
 #include "core/checked.h"
 #include "core/dtype.h"
 #include "core/log.h"
@@ -46,12 +46,12 @@ struct pg_plan {
 static void destroy(struct pg_object *self) {
   struct pg_plan *plan = (struct pg_plan *)self;
   for (int i = 0; i < plan->operand_count; i++) pg_release(&plan->operands[i].view.tensor->object);
-  if (plan->steps != &plan->first) pg_free(plan->steps);
-  pg_free(plan);
+  if (plan->steps != &plan->first) free(plan->steps);
+  free(plan);
 }
 
 aclnnStatus pg_plan_create(const char *api, struct pg_plan **out) {
-  struct pg_plan *plan = pg_alloc(sizeof *plan);
+  struct pg_plan *plan = malloc(sizeof *plan);
   if (plan == NULL)
     return pg_fail(api, ACLNN_ERR_INNER_CREATE_EXECUTOR, "no memory for an executor");
   atomic_init(&plan->object.refs, 1);
@@ -91,7 +91,7 @@ aclnnStatus pg_plan_reserve(const char *api, struct pg_plan *plan, int64_t bytes
 /* Place for one more step.  Without memory the first is overwritten, and publish will fail. */
 static struct pg_step *next_step(struct pg_plan *plan) {
   if (plan->step_count == 1 && !plan->exhausted) {
-    struct pg_step *steps = pg_alloc(STEPS_MAX * sizeof *steps);
+    struct pg_step *steps = malloc(STEPS_MAX * sizeof *steps);
     plan->exhausted = steps == NULL;
     if (steps != NULL) {
       steps[0] = plan->first;

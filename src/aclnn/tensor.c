@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "aclnn/opdev/op_errno.h"
-#include "core/alloc.h"
 #include "core/checked.h"
 
-static void destroy(struct pg_object *self) { pg_free(self); }
+static void destroy(struct pg_object *self) { free(self); }
 
 aclnnStatus pg_tensor_get(const char *api, const char *name, const aclTensor *handle,
                           struct pg_tensor **out) {
@@ -137,7 +136,7 @@ aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDat
                            const int64_t *storageDims, uint64_t storageDimsNum, void *tensorData) {
   const struct view v = {viewDims, viewDimsNum, stride, storageDims, storageDimsNum};
   if (!is_describable(__func__, &v)) return NULL;
-  struct pg_tensor *t = pg_alloc_zeroed(sizeof *t);
+  struct pg_tensor *t = calloc(1, sizeof *t);
   if (t != NULL) {
     atomic_init(&t->object.refs, 1);
     t->object.destroy = destroy;

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stddef.h>
+#include <stdlib.h>
 
-#include "core/alloc.h"
 #include "core/fork.h"
 
 _Static_assert(sizeof(void *) == 8, "handles need 64-bit pointers");
@@ -101,7 +101,7 @@ static uint32_t take_slot(struct table *table) {
   if (slot_at(table, index) == NULL) {
     const unsigned chunk = chunk_of(index);
     const size_t slots = chunk == 0 ? 1u << FIRST_BITS : chunk_begin(chunk);
-    struct slot *fresh = pg_alloc_zeroed(slots * sizeof *fresh);
+    struct slot *fresh = calloc(1, slots * sizeof *fresh);
     if (fresh == NULL) return 0;
     atomic_store_explicit(&table->chunks[chunk], fresh, memory_order_release);
   }

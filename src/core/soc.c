@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/alloc.h"
 #include "core/fork.h"
 #include "core/status.h"
 
@@ -63,7 +62,7 @@ static const char *keep(const char *name) {
   } * all;
   for (const struct kept *k = all; k != NULL; k = k->next)
     if (strcmp(k->text, name) == 0) return k->text;
-  struct kept *k = pg_alloc(sizeof *k + strlen(name) + 1);
+  struct kept *k = malloc(sizeof *k + strlen(name) + 1);
   if (k == NULL) return NULL;
   memcpy(k->text, name, strlen(name) + 1);
   k->next = all;

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
-#include "core/alloc.h"
 #include "core/fork.h"
 
 static _Thread_local void *memory[PG_THREAD_MEMORIES];
@@ -21,7 +21,7 @@ PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 static void free_all(void *unused) {
   (void)unused;
   for (int i = 0; i < PG_THREAD_MEMORIES; i++) {
-    pg_free(memory[i]);
+    free(memory[i]);
     memory[i] = NULL; /* a later destructor of the program's may fail again */
   }
 }
@@ -40,5 +40,5 @@ void *pg_thread_memory(enum pg_thread_memory which) { return memory[which]; }
 void *pg_thread_memory_made(enum pg_thread_memory which, size_t bytes) {
   if (memory[which] != NULL) return memory[which];
   if (!make_key() || pthread_setspecific(key, memory) != 0) return NULL;
-  return memory[which] = pg_alloc_zeroed(bytes);
+  return memory[which] = calloc(1, bytes);
 }

@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/fork.h"
 #include "core/handle.h"
@@ -119,9 +118,9 @@ void pg_queue_release(struct pg_queue *queue) {
   pthread_mutex_destroy(&queue->lock);
   pthread_cond_destroy(&queue->wake);
   pthread_cond_destroy(&queue->progress);
-  pg_free(queue->scratch.room);
-  pg_free(queue->ring);
-  pg_free(queue);
+  free(queue->scratch.room);
+  free(queue->ring);
+  free(queue);
 }
 
 /* Kernels' arguments make the struct large; a step has seldom that much. */
@@ -163,11 +162,11 @@ static bool reserve(struct pg_queue *queue, size_t more) {
   size_t capacity = queue->capacity == 0 ? RING_START : queue->capacity;
   while (capacity < queue->count + more) capacity *= 2;
   if (capacity == queue->capacity) return true;
-  struct pg_step *ring = pg_alloc(capacity * sizeof *ring);
+  struct pg_step *ring = malloc(capacity * sizeof *ring);
   if (ring == NULL) return false;
   for (size_t i = 0; i < queue->count; i++)
     copy_step(&ring[i], &queue->ring[(queue->head + i) & (queue->capacity - 1)]);
-  pg_free(queue->ring);
+  free(queue->ring);
   queue->ring = ring;
   queue->capacity = capacity;
   queue->head = 0;
@@ -176,7 +175,7 @@ static bool reserve(struct pg_queue *queue, size_t more) {
 
 static void trim(struct pg_queue *queue) {
   if (queue->count > 0 || queue->capacity <= RING_KEEP) return;
-  pg_free(queue->ring);
+  free(queue->ring);
   queue->ring = NULL;
   queue->capacity = queue->head = 0;
 }
@@ -209,7 +208,7 @@ void pg_queue_discard(struct pg_queue *queue) {
   note_progress(queue);
   pthread_mutex_unlock(&queue->lock);
   for (size_t i = 0; i < count; i++) discard_step(&ring[(head + i) & (capacity - 1)]);
-  pg_free(ring);
+  free(ring);
 }
 
 /* Waits for another queue's mark.  blocked_on lets close() break the wait. */
@@ -308,11 +307,11 @@ static void *execute(void *argument) {
 }
 
 aclError pg_queue_create(const struct pg_queue_options *options, struct pg_queue **out) {
-  struct pg_queue *queue = pg_alloc_zeroed(sizeof *queue);
+  struct pg_queue *queue = calloc(1, sizeof *queue);
   void *room = NULL;
   if (queue == NULL) return ACL_ERROR_BAD_ALLOC;
   if (posix_memalign(&room, PG_SCRATCH_ALIGNMENT, PG_SCRATCH_BYTES + PG_SCRATCH_SHARES) != 0) {
-    pg_free(queue);
+    free(queue);
     return ACL_ERROR_BAD_ALLOC;
   }
   queue->scratch = (struct pg_scratch){&queue->stop, room};
@@ -359,7 +358,7 @@ static void push(struct pg_queue *queue, const struct pg_step *steps, size_t cou
 
 /* A mark that has no ticket yet; NULL without memory. */
 static struct pg_mark *new_mark(struct pg_queue *queue) {
-  struct pg_mark *mark = pg_alloc_zeroed(sizeof *mark);
+  struct pg_mark *mark = calloc(1, sizeof *mark);
   if (mark == NULL) return NULL;
   atomic_init(&mark->refs, 2); /* the caller and the step */
   retain(queue);
@@ -543,7 +542,7 @@ void pg_mark_retain(struct pg_mark *mark) { atomic_fetch_add(&mark->refs, 1); }
 void pg_mark_release(struct pg_mark *mark) {
   if (atomic_fetch_sub(&mark->refs, 1) != 1) return;
   pg_queue_release(mark->queue);
-  pg_free(mark);
+  free(mark);
 }
 
 bool pg_mark_done(struct pg_mark *mark) {

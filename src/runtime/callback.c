@@ -7,7 +7,8 @@
  *     stream: deliver ──▶ report list ──▶ aclrtProcessReport on the subscribed thread
  *             (a blocking one waits here until it has run)
  */
-#include "core/alloc.h"
+#include <stdlib.h>
+
 #include "core/clock.h"
 #include "core/fork.h"
 #include "runtime/stream.h"
@@ -36,7 +37,7 @@ static void init(void) { pg_cond_init(&changed); }
 static void callback_release(struct callback *callback) {
   if (atomic_fetch_sub(&callback->refs, 1) != 1) return;
   pg_stream_release(callback->stream);
-  pg_free(callback);
+  free(callback);
 }
 
 /* Takes the callback at *link out of the list.  Lock held. */
@@ -154,7 +155,7 @@ aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
 
 static struct callback *new_callback(aclrtCallback fn, void *user_data, bool blocks,
                                      struct pg_stream *stream) {
-  struct callback *callback = pg_alloc_zeroed(sizeof *callback);
+  struct callback *callback = calloc(1, sizeof *callback);
   if (callback == NULL) return NULL;
   callback->fn = fn;
   callback->user_data = user_data;

@@ -3,9 +3,9 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/alloc.h"
 #include "core/regular_file.h"
 
 enum { FILE_MAX_BYTES = 10 << 20, DEPTH_MAX = 64 };
@@ -107,7 +107,7 @@ static uint64_t fnv1a(const char *text, size_t length) {
 }
 
 static aclError read_open(const char *api, const char *path, FILE *file, uint64_t *hash) {
-  char *text = pg_alloc(FILE_MAX_BYTES + 1);
+  char *text = malloc(FILE_MAX_BYTES + 1);
   if (text == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory to read '%s'", path);
   const size_t length = fread(text, 1, FILE_MAX_BYTES + 1, file);
   aclError status = ACL_SUCCESS;
@@ -124,7 +124,7 @@ static aclError read_open(const char *api, const char *path, FILE *file, uint64_
     else
       *hash = fnv1a(text, length);
   }
-  pg_free(text);
+  free(text);
   return status;
 }
 

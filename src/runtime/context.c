@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/context.h"
 
-#include "core/alloc.h"
+#include <stdlib.h>
+
 #include "core/clock.h"
 #include "core/fork.h"
 #include "core/log.h"
@@ -43,12 +44,12 @@ aclError pg_context_ask(const char *api, struct pg_context **out) {
 static void destroy(struct pg_object *self) {
   struct pg_context *context = (struct pg_context *)self;
   pthread_mutex_destroy(&context->lock);
-  pg_free(context);
+  free(context);
 }
 
 aclError pg_context_create(const char *api, const struct pg_device *device, int device_id,
                            bool primary, void **handle) {
-  struct pg_context *context = pg_alloc_zeroed(sizeof *context);
+  struct pg_context *context = calloc(1, sizeof *context);
   if (context != NULL) {
     atomic_init(&context->object.refs, 2); /* the handle's, and ours: aclFinalize finds handles */
     context->object.destroy = destroy;

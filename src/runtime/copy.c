@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies and fills, at once or in a stream. */
 #include <stdint.h>
+#include <stdlib.h>
 
-#include "core/alloc.h"
 #include "core/checked.h"
 #include "core/clock.h"
 #include "runtime/memory.h"
@@ -59,7 +59,7 @@ struct errand {
   struct pg_step step;
 };
 
-static void errand_discard(const struct pg_call *self) { pg_free(self->arg); }
+static void errand_discard(const struct pg_call *self) { free(self->arg); }
 
 static aclError errand_run(const struct pg_call *self, struct pg_failure *why) {
   const struct errand *e = self->arg;
@@ -77,13 +77,13 @@ static aclError submit(const char *api, struct pg_stream *stream, const struct p
                        const void *a, const void *b, struct pg_mark **behind) {
   const struct pg_device own = stream->context->device, device = device_for(own, a, b);
   if (device.backend == own.backend) return pg_stream_submit(api, stream, step, 1, behind);
-  struct errand *errand = pg_alloc(sizeof *errand);
+  struct errand *errand = malloc(sizeof *errand);
   if (errand == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory to queue the work");
   *errand = (struct errand){device, *step};
   const struct pg_step call = {
       .kind = PG_STEP_CALL, .u.call = {.fn = errand_run, .arg = errand, .discard = errand_discard}};
   const aclError status = pg_stream_submit(api, stream, &call, 1, behind);
-  if (status != ACL_SUCCESS) pg_free(errand);
+  if (status != ACL_SUCCESS) free(errand);
   return status;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data buffers: an address and a size that belong to the caller. */
+#include <stdlib.h>
+
 #include "acl/acl_rt.h"
-#include "core/alloc.h"
 #include "core/handle.h"
 #include "core/status.h"
 
@@ -11,10 +12,10 @@ struct data_buffer {
   size_t size;
 };
 
-static void destroy(struct pg_object *self) { pg_free(self); }
+static void destroy(struct pg_object *self) { free(self); }
 
 aclDataBuffer *aclCreateDataBuffer(void *data, size_t size) {
-  struct data_buffer *buffer = pg_alloc_zeroed(sizeof *buffer);
+  struct data_buffer *buffer = calloc(1, sizeof *buffer);
   if (buffer != NULL) {
     atomic_init(&buffer->object.refs, 1);
     buffer->object.destroy = destroy;

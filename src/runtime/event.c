@@ -4,7 +4,8 @@
  * Recording makes a new mark in the stream's queue and lets the event point to it.  Whoever
  * waits takes the mark of that moment, so recording again or destroying the event changes
  * nothing for waits already queued. */
-#include "core/alloc.h"
+#include <stdlib.h>
+
 #include "core/clock.h"
 #include "core/fork.h"
 #include "runtime/stream.h"
@@ -47,8 +48,8 @@ static void destroy(struct pg_object *self) {
   point_release(event->point);
   for (size_t i = 0; i < event->wait_count; i++) point_release(event->waits[i]);
   pthread_mutex_destroy(&event->lock);
-  pg_free(event->waits);
-  pg_free(event);
+  free(event->waits);
+  free(event);
 }
 
 static aclError create(const char *api, uint32_t flags, bool ex, aclrtEvent *out) {
@@ -57,7 +58,7 @@ static aclError create(const char *api, uint32_t flags, bool ex, aclrtEvent *out
   pg_release(&context->object);
   if (pg_handle_count(PG_EVENT) >= EVENTS_MAX)
     return pg_fail(api, ACL_ERROR_RT_NO_EVENT_RESOURCE, "all %d events are in use", EVENTS_MAX);
-  struct pg_event *event = pg_alloc_zeroed(sizeof *event);
+  struct pg_event *event = calloc(1, sizeof *event);
   if (event != NULL) {
     atomic_init(&event->object.refs, 1);
     event->object.destroy = destroy;
@@ -334,7 +335,7 @@ static void note_wait(struct pg_event *event, struct pg_stream *stream) {
   prune_waits(event);
   if (event->wait_count == event->wait_room) {
     const size_t room = event->wait_room == 0 ? 4 : event->wait_room * 2;
-    struct point *waits = pg_realloc(event->waits, room * sizeof *waits);
+    struct point *waits = realloc(event->waits, room * sizeof *waits);
     if (waits != NULL) {
       event->waits = waits;
       event->wait_room = room;
@@ -364,7 +365,7 @@ static void foreign_discard(const struct pg_call *self) {
   struct foreign_wait *w = self->arg;
   point_release(w->point);
   pg_stream_release(w->stream);
-  pg_free(w);
+  free(w);
 }
 
 /* The step: runs on the waiting stream's thread. */
@@ -396,7 +397,7 @@ static aclError submit_wait(const char *api, struct pg_stream *stream, struct po
     const struct pg_step step = {.kind = PG_STEP_WAIT, .u.wait = {point.mark, timeout_ns}};
     return pg_stream_submit(api, stream, &step, 1, NULL);
   }
-  struct foreign_wait *w = pg_alloc(sizeof *w);
+  struct foreign_wait *w = malloc(sizeof *w);
   if (w == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for a wait");
   *w = (struct foreign_wait){point, stream, atomic_load(&stream->aborts), timeout_ns};
   pg_retain(&stream->object);
@@ -406,7 +407,7 @@ static aclError submit_wait(const char *api, struct pg_stream *stream, struct po
   const aclError status = pg_stream_submit(api, stream, &step, 1, NULL);
   if (status != ACL_SUCCESS) {
     pg_stream_release(stream);
-    pg_free(w);
+    free(w);
   }
   return status;
 }

@@ -3,9 +3,9 @@
  * overruns and pointer queries get an answer instead of a crash. */
 #include <pthread.h>
 #include <search.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/alloc.h"
 #include "core/fork.h"
 #include "runtime/memory.h"
 
@@ -84,7 +84,7 @@ static void count_bytes(const struct pg_memory *m, bool added) {
 static void forget(struct pg_memory *memory) {
   (void)tdelete(memory, &tree, compare);
   count_bytes(memory, false);
-  pg_free(memory);
+  free(memory);
 }
 
 struct pg_memory pg_memory_overlapped(const struct pg_memory *range) {
@@ -124,13 +124,13 @@ static bool forget_stale(const struct pg_memory *in_place_of) {
 }
 
 enum pg_memory_added pg_memory_add(const struct pg_memory *value) {
-  struct pg_memory *memory = pg_alloc(sizeof *memory);
+  struct pg_memory *memory = malloc(sizeof *memory);
   if (memory == NULL) return PG_MEMORY_NONE_LEFT;
   *memory = *value;
   enum pg_memory_added result;
   do result = enter(memory);
   while (result == PG_MEMORY_OVERLAPS && forget_stale(value));
-  if (result != PG_MEMORY_ADDED) pg_free(memory);
+  if (result != PG_MEMORY_ADDED) free(memory);
   return result;
 }
 
@@ -149,13 +149,13 @@ static enum pg_memory_added add_registered(struct pg_memory *memory, bool read_o
 
 enum pg_memory_added pg_memory_register(const struct pg_memory *value, bool read_only,
                                         aclError *why) {
-  struct pg_memory *memory = pg_alloc(sizeof *memory);
+  struct pg_memory *memory = malloc(sizeof *memory);
   if (memory == NULL) return PG_MEMORY_NONE_LEFT;
   *memory = *value;
   pthread_mutex_lock(&registering);
   const enum pg_memory_added result = add_registered(memory, read_only, why);
   pthread_mutex_unlock(&registering);
-  if (result != PG_MEMORY_ADDED) pg_free(memory);
+  if (result != PG_MEMORY_ADDED) free(memory);
   return result;
 }
 
@@ -189,7 +189,7 @@ void pg_memory_give_back(const struct pg_memory *m) {
 
 static void give_back_node(void *node) {
   pg_memory_give_back(node);
-  pg_free(node);
+  free(node);
 }
 
 /* The whole tree at once: threads that keep allocating must not keep this busy for ever. */

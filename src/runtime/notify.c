@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notifies: one word that streams of all backends set, wait for and clear: the host's memory. */
-#include "core/alloc.h"
+#include <stdlib.h>
+
 #include "core/clock.h"
 #include "runtime/memory.h"
 #include "runtime/stream.h"
@@ -13,10 +14,10 @@ struct pg_notify {
 
 static atomic_uint next_id;
 
-static void destroy(struct pg_object *self) { pg_free(self); }
+static void destroy(struct pg_object *self) { free(self); }
 
 static aclError create(const char *api, aclrtNotify *out) {
-  struct pg_notify *notify = pg_alloc_zeroed(sizeof *notify);
+  struct pg_notify *notify = calloc(1, sizeof *notify);
   if (notify != NULL) {
     atomic_init(&notify->object.refs, 1);
     notify->object.destroy = destroy;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/stream.h"
 
-#include "core/alloc.h"
+#include <stdlib.h>
+
 #include "core/clock.h"
 #include "core/fork.h"
 #include "poolgrad.h"
@@ -18,14 +19,14 @@ static void destroy(struct pg_object *self) {
   struct pg_stream *stream = (struct pg_stream *)self;
   if (stream->queue != NULL) stream->backend->queue_release(stream->queue);
   pg_release(&stream->context->object);
-  pg_free(stream);
+  free(stream);
 }
 
 static aclError create(const char *api, struct pg_context *context, uint32_t priority,
                        uint32_t flags, struct pg_stream **out) {
   if (pg_handle_count(PG_STREAM) >= STREAMS_MAX)
     return pg_fail(api, ACL_ERROR_RT_NO_STREAM_RESOURCE, "all %d streams are in use", STREAMS_MAX);
-  struct pg_stream *stream = pg_alloc_zeroed(sizeof *stream);
+  struct pg_stream *stream = calloc(1, sizeof *stream);
   if (stream == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for a stream");
   atomic_init(&stream->object.refs, 1);
   stream->object.destroy = destroy;

@@ -2,9 +2,9 @@
 /* What a stream can be told about itself: configuration handles before it exists, attributes
  * afterwards. */
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/alloc.h"
 #include "core/fork.h"
 #include "runtime/stream.h"
 
@@ -21,7 +21,7 @@ static struct config *configs;
 PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
 aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void) {
-  struct config *config = pg_alloc_zeroed(sizeof *config);
+  struct config *config = calloc(1, sizeof *config);
   if (config == NULL) {
     pg_fail_with(__func__, ACL_ERROR_BAD_ALLOC, "no memory for a stream configuration");
     return NULL;
@@ -63,7 +63,7 @@ aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle) {
   if (config != NULL) *link = config->next;
   pthread_mutex_unlock(&lock);
   if (config == NULL) return refuse_config(__func__);
-  pg_free(config);
+  free(config);
   return ACL_SUCCESS;
 }
 

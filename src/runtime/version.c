@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "acl/acl_rt.h"
-#include "core/alloc.h"
 #include "core/environment.h"
 #include "core/regular_file.h"
 #include "core/status.h"
@@ -31,7 +30,7 @@ aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *
 static aclError open_info(const char *api, const char *home, const char *package, FILE **out) {
   static const char layout[] = "%s/share/info/%s/version.info";
   const size_t size = sizeof layout + strlen(home) + strlen(package);
-  char *path = pg_alloc(size);
+  char *path = malloc(size);
   FILE *file = NULL;
   bool other;
   PG_CHECK_AS(api, path != NULL, ACL_ERROR_BAD_ALLOC, "no memory for the path of version.info");
@@ -41,7 +40,7 @@ static aclError open_info(const char *api, const char *home, const char *package
       if (*p == '-' || *p == '_') *p = spelling == 1 ? '_' : '-';
     file = pg_open_regular(path, &other);
   }
-  pg_free(path);
+  free(path);
   *out = file;
   return ACL_SUCCESS;
 }
