@@ -56,4 +56,4 @@ help:
 	@echo "make bench      build and run the benchmarks; ARGS=\"--quick --filter mp2\" passes arguments"
 	@echo "make lint       check layout, static analysis and the house rules"
 	@echo "make clean      remove build/"
-	@echo "PRESET=release|debug|asan|tsan|clang-release|aarch64 chooses the build."
+	@echo "PRESET=release|debug|asan|ubsan-integer|tsan|clang-release|aarch64 chooses the build."

@@ -41,6 +41,7 @@ target_compile_options(poolgrad_cuda PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-exceptions,-fno-rtti,-fno-threadsafe-statics>"
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${POOLGRAD_WERROR}>>:--Werror=all-warnings>)
+harden(poolgrad_cuda) # not marked for CET: the CUDA runtime in it is not
 target_link_libraries(poolgrad_cuda PRIVATE CUDA::cudart_static)
 # The CUDA runtime's own symbols stay inside: the program may have another one.
 target_link_options(poolgrad_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-undefined LINKER:--as-needed
