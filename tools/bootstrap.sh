@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # bootstrap.sh [lint|ci|bench|aarch64]: installs the Debian packages that building and testing need; with lint also what
-# linting needs, with aarch64 also what the build for that processor needs, with ci also both and what the comparison
-# with PyTorch needs, with bench also the peers of the benchmarks. Says nothing and touches nothing when all are there.
+# linting needs, with aarch64 also what the build for that processor needs, with ci also both, musl, valgrind, qemu and
+# what the comparison with PyTorch needs, with bench also the peers of the benchmarks. Says nothing and touches nothing
+# when all are there.
 set -euo pipefail
 
 missing=()
@@ -36,6 +37,9 @@ if [ "${1:-}" = lint ] || [ "${1:-}" = ci ]; then
   need "libclang-rt-${version:+$version-}dev" clang_runtime
 fi
 if [ "${1:-}" = ci ]; then
+  need musl-tools has musl-gcc
+  need valgrind has valgrind
+  [ "$(uname -m)" != x86_64 ] || need qemu-user has qemu-x86_64
   need python3-numpy has_module numpy
   has_module torch || wanted+=(python3-torch)  # not every Debian has it, and its tests skip without it
 fi
