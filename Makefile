@@ -10,7 +10,7 @@ run_prefix := $(CURDIR)/build/prefix
 cmake_build = MAKEFLAGS=--no-print-directory cmake --build $(build_dir) --parallel $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: build run test install bench lint clean help
+.PHONY: build run test install bench lint fuzz fuzz-merge clean help
 
 build:
 	@bash tools/bootstrap.sh $(filter aarch64,$(PRESET))
@@ -45,6 +45,14 @@ lint: build
 	@cmake --preset clang-release > /dev/null
 	@bash tools/lint.sh build/clang-release $(build_dir)/lib64/libpoolgrad.so
 
+# The fuzzers of fuzz/, each for SECONDS or TARGET alone; what they find stays in build/fuzz/fuzz/found.
+fuzz fuzz-merge:
+	@bash tools/bootstrap.sh lint
+	@cmake --preset fuzz > /dev/null
+	@MAKEFLAGS=--no-print-directory cmake --build build/fuzz --parallel $(JOBS) > build/fuzz/build.log \
+	  || { cat build/fuzz/build.log; exit 1; }
+	@bash fuzz/run.sh build/fuzz/fuzz $(if $(filter fuzz-merge,$@),merge,$(or $(SECONDS),30)) $(TARGET)
+
 clean:
 	rm -rf build
 
@@ -55,5 +63,6 @@ help:
 	@echo "make install    install into PREFIX ($(PREFIX))"
 	@echo "make bench      build and run the benchmarks; ARGS=\"--quick --filter mp2\" passes arguments"
 	@echo "make lint       check layout, static analysis and the house rules"
+	@echo "make fuzz       run the fuzzers, SECONDS=30 each or TARGET=operators alone; make fuzz-merge keeps what they found"
 	@echo "make clean      remove build/"
 	@echo "PRESET=release|debug|asan|ubsan-integer|tsan|clang-release|aarch64 chooses the build."

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 jobs=$(nproc)
 
 echo "clang-format"
-for folder in src include tests bench examples; do
+for folder in src include tests bench examples fuzz; do
   [ ! -d $folder ] || find $folder -name '*.[ch]' -print0
 done | xargs -0 -r -P "$jobs" -n 8 clang-format --dry-run -Werror
 
