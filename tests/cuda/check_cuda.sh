@@ -8,10 +8,10 @@ need_cuda
 shift
 failed=()
 
-run() { # <devices> <program>
+run() { # <devices> <program> [argument]
   local start=$SECONDS log status=0
   log=$(mktemp)
-  POOLGRAD_DEVICES=$1 timeout -k 10 "${POOLGRAD_TEST_TIMEOUT:-180}" "$2" > "$log" 2>&1 || status=$?
+  POOLGRAD_DEVICES=$1 timeout -k 10 "${POOLGRAD_TEST_TIMEOUT:-180}" "${@:2}" > "$log" 2>&1 || status=$?
   if [ $status -eq 0 ] || [ $status -eq 77 ]; then
     echo "ok $(basename "$2") on $1, $((SECONDS - start)) s"
     grep "^skipped: " "$log" || true
@@ -38,5 +38,9 @@ for program in "$tests"/test_ops_* "$tests"/test_cuda_* "$tests"/test_runtime_*;
     */test_runtime_*) run cuda "$program" ;;
     *) run cuda,cpu "$program" ;;
   esac
+done
+for target in operators half; do # what the fuzzers have kept
+  [ -x "$build/fuzz/replay_$target" ] && wanted "replay_$target" "$@" || continue
+  run cuda,cpu "$build/fuzz/replay_$target" "$(dirname "$0")/../../fuzz/corpus/$target"
 done
 [ ${#failed[@]} -eq 0 ] || { echo "failed: ${failed[*]}"; exit 1; }

@@ -6,13 +6,14 @@
 set -euo pipefail
 build=$1 to=$2
 rm -rf "$to"
-mkdir -p "$to"/{lib64,tests,bench}
+mkdir -p "$to"/{lib64,tests,bench,fuzz}
 cp -L "$build"/lib64/{libpoolgrad.so,libpoolgrad.so.0,libpoolgrad_cuda.so} "$to/lib64/"
 for name in ascendcl nnopbase opapi; do ln -s libpoolgrad.so "$to/lib64/lib$name.so"; done
 for program in "$build"/tests/test_{ops,cuda,runtime}_*; do
   if [ -f "$program" ] && [ -x "$program" ]; then cp "$program" "$to/tests/"; fi
 done
-strip "$to"/tests/test_*
+cp "$build"/fuzz/replay_* "$to/fuzz/"
+strip "$to"/tests/test_* "$to"/fuzz/replay_*
 cp -L "$(ldd "$build/tests/test_ops_problems" | awk '/libcmocka/ { print $3 }')" "$to/tests/"
 cp "$build"/bench/*.so "$to/bench/"
 bash "$(dirname "$0")/check_programs.sh" --make "$build" "$to/programs"
