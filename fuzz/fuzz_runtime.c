@@ -751,6 +751,7 @@ static void call_open(struct input *in) {
   const int gate = take_below(in, NOTIFIES + WORDS);
   const struct choice c = take_stream(in);
   if (c.stream != NULL && (c.stream->held != 0 || c.stream->fails)) return;
+  if (gate < NOTIFIES && w.notify[gate].unsure) return; /* a wait with a limit may just catch it */
   if (gate < NOTIFIES) {
     const int code = w.notify[gate].handle == NULL  ? ACL_ERROR_INVALID_PARAM
                      : w.notify[gate].life != ALIVE ? ACL_ERROR_RT_INVALID_HANDLE
