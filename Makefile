@@ -10,7 +10,7 @@ run_prefix := $(CURDIR)/build/prefix
 cmake_build = MAKEFLAGS=--no-print-directory cmake --build $(build_dir) --parallel $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: build run test install bench lint fuzz fuzz-merge clean help
+.PHONY: build run test stress install bench lint fuzz fuzz-merge clean help
 
 build:
 	@bash tools/bootstrap.sh $(filter aarch64,$(PRESET))
@@ -29,6 +29,11 @@ run: build
 
 test: build
 	@ctest --test-dir $(build_dir) --output-on-failure --parallel $(JOBS)
+
+# Random calls from many threads, then steady use for a tenth of that time.
+stress: build
+	@$(build_dir)/tests/stress --seconds $(or $(SECONDS),600) $(ARGS)
+	@$(build_dir)/tests/stress --soak $$(( $(or $(SECONDS),600) / 10 + 3 ))
 
 install: build
 	@cmake --install $(build_dir) --prefix $(abspath $(PREFIX)) > /dev/null
@@ -60,6 +65,7 @@ help:
 	@echo "make            build the library and its tests into build/$(PRESET)"
 	@echo "make run        build, install into build/prefix, compile and run every example"
 	@echo "make test       build and run all tests"
+	@echo "make stress     random calls from many threads; SECONDS=600 PRESET=tsan ARGS=\"--seed 7\""
 	@echo "make install    install into PREFIX ($(PREFIX))"
 	@echo "make bench      build and run the benchmarks; ARGS=\"--quick --filter mp2\" passes arguments"
 	@echo "make lint       check layout, static analysis and the house rules"

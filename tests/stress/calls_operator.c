@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The five operators: on streams that others disturb, and on streams of their own, where the result
+ * must be right. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../trial.h"
+#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
+#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
+#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
+#include "aclnnop/aclnn_avgpool2d_backward.h"
+#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
+#include "stress.h"
+
+enum { CHANNELS = 3, WORKSPACE_BYTES = 1024, RANK_MAX = 5, LARGE = POOL_OPERATORS, SAMPLES };
+
+/* Windows of 2 cells, 2 apart, along every axis: all operators agree on those.  Gradients are
+ * integers that the divisors divide, so results are exact. */
+static struct sample {
+  int64_t channels, out; /* outputs along an axis; twice as many cells */
+  float *grad_out;
+  int64_t *index;
+  float *right; /* what gradInput must be */
+} samples[SAMPLES] = {
+    [MAX_POOL2D] = {.channels = CHANNELS, .out = 6},
+    [AVG_POOL2D] = {.channels = CHANNELS, .out = 5},
+    [ADAPTIVE_MAX_POOL2D] = {.channels = CHANNELS, .out = 9},
+    [ADAPTIVE_MAX_POOL3D] = {.channels = CHANNELS, .out = 3},
+    [ADAPTIVE_AVG_POOL3D] = {.channels = CHANNELS, .out = 2},
+    [LARGE] = {.channels = 16, .out = 96}, /* an average that several threads compute */
+};
+
+static int64_t bad_index[CHANNELS * 6 * 6]; /* all -1 */
+
+static int operator_of(int sample) { return sample == LARGE ? AVG_POOL2D : sample; }
+
+static int axes_of(int sample) {
+  const int op = operator_of(sample);
+  return op == ADAPTIVE_MAX_POOL3D || op == ADAPTIVE_AVG_POOL3D ? 3 : 2;
+}
+
+static int64_t count_of(int sample, int64_t side) {
+  const int64_t plane = axes_of(sample) == 3 ? side * side * side : side * side;
+  return samples[sample].channels * plane;
+}
+
+static void prepare(int sample) {
+  struct sample *s = &samples[sample];
+  const int64_t outputs = count_of(sample, s->out), cells = count_of(sample, 2 * s->out);
+  const struct reference_axis axis = {2 * s->out, s->out, 2, 2, 0, 1};
+  const struct reference_pooling pool = {
+      .planes = s->channels,
+      .axis = {axes_of(sample) == 3 ? axis : reference_unit_axis(), axis, axis}};
+  double *x = calloc((size_t)cells, sizeof *x), *maxima = calloc((size_t)outputs, sizeof *maxima),
+         *grad = calloc((size_t)outputs, sizeof *grad);
+  struct reference_sums sums = {.sum = calloc((size_t)cells, sizeof(double)),
+                                .magnitude = calloc((size_t)cells, sizeof(double)),
+                                .terms = calloc((size_t)cells, sizeof(int64_t))};
+  s->grad_out = calloc((size_t)outputs, sizeof *s->grad_out);
+  s->index = calloc((size_t)outputs, sizeof *s->index);
+  s->right = calloc((size_t)cells, sizeof *s->right);
+  uint64_t state = (uint64_t)sample;
+  for (int64_t i = 0; i < cells; i++) x[i] = (double)(problem_next(&state) % 1000);
+  for (int64_t i = 0; i < outputs; i++)
+    s->grad_out[i] = (float)(grad[i] = (double)(8 * (problem_next(&state) % 100 + 1)));
+  reference_max_forward(&pool, x, maxima, s->index);
+  const int op = operator_of(sample);
+  if (op == AVG_POOL2D || op == ADAPTIVE_AVG_POOL3D)
+    reference_avg_backward(&pool, grad, &sums);
+  else
+    reference_max_backward(&pool, grad, s->index, &sums);
+  for (int64_t i = 0; i < cells; i++) s->right[i] = (float)sums.sum[i];
+  free(x), free(maxima), free(grad);
+  free(sums.sum), free(sums.magnitude), free(sums.terms);
+}
+
+void problems_prepare(void) {
+  for (int i = 0; i < SAMPLES; i++) prepare(i);
+  memset(bad_index, 0xff, sizeof bad_index);
+}
+
+void problems_release(void) {
+  for (int i = 0; i < SAMPLES; i++)
+    free(samples[i].grad_out), free(samples[i].index), free(samples[i].right);
+}
+
+/* --- a call --- */
+
+struct description {
+  aclTensor *grad_out, *index, *self, *grad_in;
+};
+
+static aclTensor *tensor(struct turn *t, int sample, int64_t side, aclDataType type, void *data) {
+  const int64_t dims[RANK_MAX] = {1, samples[sample].channels, side, side, side};
+  const uint64_t rank = (uint64_t)axes_of(sample) + 2;
+  return MAKE(t, aclCreateTensor,
+              (dims, rank, type, NULL, 0, rank == 5 ? ACL_FORMAT_NCDHW : ACL_FORMAT_NCHW, dims,
+               rank, data));
+}
+
+static struct description describe(struct turn *t, int sample, float *grad_in) {
+  const struct sample *s = &samples[sample];
+  return (struct description){.grad_out = tensor(t, sample, s->out, ACL_FLOAT, s->grad_out),
+                              .index = tensor(t, sample, s->out, ACL_INT64, s->index),
+                              .self = tensor(t, sample, 2 * s->out, ACL_FLOAT, NULL),
+                              .grad_in = tensor(t, sample, 2 * s->out, ACL_FLOAT, grad_in)};
+}
+
+static void drop(struct turn *t, const struct description *d) {
+  CALL(t, aclDestroyTensor, (d->grad_out), 0);
+  CALL(t, aclDestroyTensor, (d->index), 0);
+  CALL(t, aclDestroyTensor, (d->self), 0);
+  CALL(t, aclDestroyTensor, (d->grad_in), 0);
+}
+
+/* The first phase.  Codes: what it may fail with. */
+#define PLAN(t, op, d, bytes, executor, ...) \
+  plan(t, op, d, bytes, executor, (const int[]){__VA_ARGS__, CODES_END})
+
+static int plan(struct turn *t, int op, const struct description *d, uint64_t *bytes,
+                aclOpExecutor **executor, const int *codes) {
+  const int64_t two[] = {2, 2}, none[] = {0, 0}, one[] = {1, 1};
+  aclIntArray *k = MAKE(t, aclCreateIntArray, (two, 2)), *p = MAKE(t, aclCreateIntArray, (none, 2)),
+              *l = MAKE(t, aclCreateIntArray, (one, 2));
+  int status;
+  switch (op) {
+    case MAX_POOL2D:
+      status =
+          TELL(t, aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize,
+               (d->grad_out, d->self, d->index, k, k, p, l, false, d->grad_in, bytes, executor));
+      break;
+    case AVG_POOL2D:
+      status =
+          TELL(t, aclnnAvgPool2dBackwardGetWorkspaceSize,
+               (d->grad_out, d->self, k, NULL, p, false, true, 0, 0, d->grad_in, bytes, executor));
+      break;
+    case ADAPTIVE_MAX_POOL2D:
+      status = TELL(t, aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize,
+                    (d->grad_out, d->self, d->index, d->grad_in, bytes, executor));
+      break;
+    case ADAPTIVE_MAX_POOL3D:
+      status = TELL(t, aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize,
+                    (d->grad_out, d->self, d->index, d->grad_in, bytes, executor));
+      break;
+    default:
+      status = TELL(t, aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize,
+                    (d->grad_out, d->self, d->grad_in, bytes, executor));
+  }
+  (void)judge(t, "BackwardGetWorkspaceSize", status, codes);
+  CALL(t, aclDestroyIntArray, (k), 0);
+  CALL(t, aclDestroyIntArray, (p), 0);
+  CALL(t, aclDestroyIntArray, (l), 0);
+  return status;
+}
+
+typedef aclnnStatus second_phase(void *, uint64_t, aclOpExecutor *, aclrtStream);
+
+static int run(struct turn *t, int op, aclOpExecutor *executor, aclrtStream stream,
+               const int *codes) {
+  static const struct {
+    const char *name;
+    second_phase *run;
+  } phases[] = {
+      [MAX_POOL2D] = {"aclnnMaxPool2dWithIndicesBackward", aclnnMaxPool2dWithIndicesBackward},
+      [AVG_POOL2D] = {"aclnnAvgPool2dBackward", aclnnAvgPool2dBackward},
+      [ADAPTIVE_MAX_POOL2D] = {"aclnnAdaptiveMaxPool2dBackward", aclnnAdaptiveMaxPool2dBackward},
+      [ADAPTIVE_MAX_POOL3D] = {"aclnnAdaptiveMaxPool3dBackward", aclnnAdaptiveMaxPool3dBackward},
+      [ADAPTIVE_AVG_POOL3D] = {"aclnnAdaptiveAvgPool3dBackward", aclnnAdaptiveAvgPool3dBackward}};
+  void *workspace = fresh(t, WORKSPACE_BYTES);
+  if (workspace == NULL) return -1;
+  enter(t, phases[op].name);
+  return judge(t, phases[op].name, phases[op].run(workspace, WORKSPACE_BYTES, executor, stream),
+               codes);
+}
+
+#define RUN(t, op, executor, stream, ...) \
+  run(t, op, executor, stream, (const int[]){__VA_ARGS__, CODES_END})
+
+/* --- executors that threads share --- */
+
+/* Tensors of the shelf: most plans are refused, and none is run. */
+static void plan_with_shared_tensors(struct turn *t) {
+  const struct description d = {shelf_any(t, TENSORS), shelf_any(t, TENSORS), shelf_any(t, TENSORS),
+                                shelf_any(t, TENSORS)};
+  uint64_t bytes = 0;
+  aclOpExecutor *executor = NULL;
+  if (PLAN(t, (int)pick(t, POOL_OPERATORS), &d, &bytes, &executor, 161001, 161002) == 0)
+    CALL(t, aclDestroyAclOpExecutor, (executor), 0);
+}
+
+static void make_executor(struct turn *t) {
+  float *grad_in = fresh(t, (size_t)count_of(AVG_POOL2D, 10) * sizeof *grad_in);
+  uint64_t bytes = 0;
+  aclOpExecutor *executor = NULL;
+  if (grad_in == NULL) return;
+  const struct description d = describe(t, AVG_POOL2D, grad_in);
+  if (PLAN(t, AVG_POOL2D, &d, &bytes, &executor, 0) == 0)
+    shelf_destroy(t, EXECUTORS, shelf_put(t, EXECUTORS, executor));
+  drop(t, &d); /* they live on in the executor */
+}
+
+/* Every executor here is spent by its first run, so that its memory is written once. */
+static void run_executor(struct turn *t) {
+  aclOpExecutor *executor = shelf_any(t, EXECUTORS);
+  const int op = chance(t, 16) ? (int)pick(t, POOL_OPERATORS) : AVG_POOL2D;
+  RUN(t, op, executor, shelf_any(t, STREAMS), 161001, 161002, 361001, 561000);
+}
+
+/* Indices outside their plane make the stream fail, for whoever synchronises it. */
+static void fail_in_a_stream(struct turn *t) {
+  float *grad_in = fresh(t, (size_t)count_of(MAX_POOL2D, 2 * samples[MAX_POOL2D].out) * 4);
+  uint64_t bytes = 0;
+  aclOpExecutor *executor = NULL;
+  if (grad_in == NULL) return;
+  const struct description d = describe(t, MAX_POOL2D, grad_in);
+  CALL(t, aclSetRawTensorAddr, (d.index, bad_index), 0);
+  if (PLAN(t, MAX_POOL2D, &d, &bytes, &executor, 0) == 0)
+    RUN(t, MAX_POOL2D, executor, shelf_any(t, STREAMS), 361001);
+  drop(t, &d);
+}
+
+static void destroy_executor(struct turn *t) {
+  const enum shelf shelf = chance(t, 2) ? EXECUTORS : REPEATABLES;
+  shelf_destroy(t, shelf, shelf_any(t, shelf));
+}
+
+#define EXECUTOR_CODES 561000
+
+static void set_addresses(struct turn *t, aclOpExecutor *executor, const struct description *d,
+                          aclTensorList *list, float *grad_in) {
+  void *grad_out = samples[AVG_POOL2D].grad_out;
+  CALL(t, aclSetOutputTensorAddr, (executor, 0, d->grad_in, grad_in), EXECUTOR_CODES);
+  CALL(t, aclSetInputTensorAddr, (executor, 0, d->grad_out, grad_out), EXECUTOR_CODES);
+  CALL(t, aclSetTensorAddr, (executor, 0, d->grad_out, grad_out), EXECUTOR_CODES);
+  CALL(t, aclSetDynamicOutputTensorAddr, (executor, 0, 0, list, grad_in), EXECUTOR_CODES);
+  CALL(t, aclSetDynamicInputTensorAddr, (executor, 0, 1, list, grad_out), EXECUTOR_CODES);
+  CALL(t, aclSetDynamicTensorAddr, (executor, 0, 1, list, grad_out), EXECUTOR_CODES);
+}
+
+static void expect_right(struct turn *t, int sample, const float *grad_in) {
+  const struct sample *s = &samples[sample];
+  const int64_t cells = count_of(sample, 2 * s->out);
+  for (int64_t i = 0; i < cells; i++)
+    if (memcmp(&grad_in[i], &s->right[i], sizeof *grad_in) != 0) {
+      complain(t, "operator %d said 0, but cell %lld is %g and not %g", operator_of(sample),
+               (long long)i, (double)grad_in[i], (double)s->right[i]);
+      return;
+    }
+}
+
+/* One that is run by its maker only, and may be destroyed by others meanwhile. */
+static void run_repeatedly(struct turn *t) {
+  uint64_t bytes = 0;
+  aclOpExecutor *executor = NULL;
+  aclrtStream stream = NULL;
+  if (CALL(t, aclrtCreateStream, (&stream), CONTEXT_CODES) != 0) return;
+  const struct description d = describe(t, AVG_POOL2D, NULL);
+  const aclTensor *members[] = {d.grad_in, d.grad_out};
+  aclTensorList *list = MAKE(t, aclCreateTensorList, (members, 2));
+  (void)PLAN(t, AVG_POOL2D, &d, &bytes, &executor, 0);
+  CALL(t, aclSetAclOpExecutorRepeatable, (executor), 0);
+  shelf_destroy(t, REPEATABLES, shelf_put(t, REPEATABLES, executor));
+  for (int i = 0; i < 3; i++) {
+    float *grad_in = fresh(t, (size_t)count_of(AVG_POOL2D, 10) * sizeof *grad_in);
+    if (grad_in == NULL) break;
+    set_addresses(t, executor, &d, list, grad_in);
+    if (RUN(t, AVG_POOL2D, executor, stream, 361001, 561000, 161001) == 0 &&
+        CALL(t, aclrtSynchronizeStream, (stream), STREAM_CODES, OUTCOMES) == 0)
+      expect_right(t, AVG_POOL2D, grad_in);
+  }
+  CALL(t, aclDestroyTensorList, (list), 0);
+  CALL(t, aclDestroyTensor, (d.index), 0);
+  CALL(t, aclDestroyTensor, (d.self), 0);
+  CALL(t, aclrtDestroyStream, (stream), STREAM_CODES);
+}
+
+/* --- results --- */
+
+static void check_sample(struct turn *t, int sample, float *grad_in) {
+  uint64_t bytes = 0;
+  aclOpExecutor *executor = NULL;
+  aclrtStream stream = NULL;
+  if (grad_in == NULL || CALL(t, aclrtCreateStream, (&stream), CONTEXT_CODES) != 0) return;
+  const int op = operator_of(sample);
+  const struct description d = describe(t, sample, grad_in);
+  bool good = PLAN(t, op, &d, &bytes, &executor, 0) == 0;
+  if (bytes > WORKSPACE_BYTES) complain(t, "operator %d wants %d bytes", op, (int)bytes);
+  drop(t, &d);
+  good = good && RUN(t, op, executor, stream, 361001) == 0;
+  good = CALL(t, aclrtSynchronizeStream, (stream), STREAM_CODES, OUTCOMES) == 0 && good;
+  if (good) expect_right(t, sample, grad_in);
+  CALL(t, aclrtDestroyStream, (stream), STREAM_CODES);
+}
+
+static void run_alone(struct turn *t) {
+  const int sample = (int)pick(t, POOL_OPERATORS);
+  const int64_t cells = count_of(sample, 2 * samples[sample].out);
+  check_sample(t, sample, fresh(t, (size_t)cells * sizeof(float)));
+}
+
+static void run_large(struct turn *t) {
+  check_sample(t, LARGE, fresh_large(t, (size_t)count_of(LARGE, 2 * samples[LARGE].out) * 4));
+}
+
+/* A random problem with guarded memory, in a context of its own: nothing can disturb it. */
+static void run_trial(struct turn *t) {
+  struct trial_devices devices = {.count = 1};
+  char why[PROBLEM_TEXT], text[PROBLEM_TEXT];
+  const struct problem p = problem_random(pick(t, UINT32_MAX), 1500);
+  if (CALL(t, aclrtCreateContext, (&devices.at[0].context, QUIET_DEVICE), 0) != 0) return;
+  if (CALL(t, aclrtCreateStream, (&devices.at[0].stream), 0) == 0) {
+    enter(t, "trial_run");
+    if (!trial_run(&p, &devices, why)) {
+      problem_print(&p, text);
+      complain(t, "%s: %s", text, why);
+    }
+    CALL(t, aclrtDestroyStream, (devices.at[0].stream), 0);
+  }
+  CALL(t, aclrtDestroyContext, (devices.at[0].context), 0);
+}
+
+const struct row operator_rows[] = {
+    ROW(plan_with_shared_tensors, 40, ANY_WEATHER),
+    ROW(make_executor, 40, ANY_WEATHER),
+    ROW(run_executor, 60, ANY_WEATHER),
+    ROW(fail_in_a_stream, 10, ANY_WEATHER),
+    ROW(destroy_executor, 10, ANY_WEATHER),
+    ROW(run_repeatedly, 15, ANY_WEATHER),
+    ROW(run_alone, 40, ANY_WEATHER),
+    ROW(run_large, 4, ANY_WEATHER),
+    ROW(run_trial, 10, CALM | UNCANCELLED),
+    {NULL, 0, 0, NULL},
+};

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fails when a function that the headers declare is called nowhere in tests/stress."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def code(path):
+    """The file without comments."""
+    return re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+
+
+def main():
+    headers = [path for path in (ROOT / "include").rglob("*.h")]
+    declared = set()
+    for header in headers:
+        declared |= set(re.findall(r"\b((?:acl|poolgrad_)\w+)\(", code(header)))
+    sources = "".join(code(path) for path in sorted((ROOT / "tests" / "stress").glob("*.c")))
+    called = set(re.findall(r"\b((?:acl|poolgrad_)\w+)\b", sources))
+    if "ACL_APP_LOG(" in sources:
+        called.add("aclAppLog")
+    missing = sorted(declared - called)
+    for name in missing:
+        print(f"tests/stress never calls {name}")
+    print(f"{len(declared) - len(missing)} of {len(declared)} functions are called")
+    return 1 if missing or not declared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
