@@ -77,16 +77,19 @@ static bool same_shape(const struct call_tensor *a, const struct call_tensor *b)
 static bool cells_collide(const struct call_tensor *t, const int64_t *strides) {
   enum { SPAN = 1 << 16 };
   static unsigned char seen[SPAN];
-  int64_t at[CALL_AXES] = {0}, place = 0, last = 0;
-  for (int i = 0; i < t->rank; i++) last += (t->dims[i] - 1) * strides[i];
+  int64_t at[CALL_AXES] = {0}, step[CALL_AXES], place = 0, last = 0;
+  for (int i = 0; i < t->rank; i++) {
+    step[i] = t->dims[i] == 1 ? 0 : strides[i]; /* nobody goes along it, however long */
+    last += (t->dims[i] - 1) * step[i];
+  }
   if (last >= SPAN) return false;
   memset(seen, 0, (size_t)last + 1);
   for (int axis = 0; axis >= 0;) {
     if (seen[place]++ != 0) return true;
     for (axis = t->rank - 1; axis >= 0; axis--) {
-      place += strides[axis];
+      place += step[axis];
       if (++at[axis] < t->dims[axis]) break;
-      place -= t->dims[axis] * strides[axis];
+      place -= t->dims[axis] * step[axis];
       at[axis] = 0;
     }
   }
