@@ -284,6 +284,13 @@ static const char *judge_run(struct stage *s, const struct run *r, const struct 
   return wrong != NULL ? wrong : judge_memory(s);
 }
 
+/* An overlap with memory that the other flaw has moved to another device is none. */
+static bool is_undone(const struct wrong *w, const struct wrong *by) {
+  return by->fault == ELSEWHERE && ((w->fault == ON_GRAD_OUT && by->place == AT_GRAD_OUT) ||
+                                    (w->fault == ON_INDICES && by->place == AT_INDICES) ||
+                                    (w->fault == ON_GRAD_IN && by->place == AT_GRAD_IN));
+}
+
 static void check_run(struct stage *s, const char *line, const struct wrong *a,
                       const struct wrong *b, bool repeatable) {
   char said[1024];
@@ -297,7 +304,7 @@ static void check_run(struct stage *s, const char *line, const struct wrong *a,
   struct expectation e = {.first = a};
   spoil(s, a, &r);
   if (b != NULL) spoil(s, b, &r);
-  if (b != NULL && b->step < a->step) e.first = b;
+  if (b != NULL && (b->step < a->step || is_undone(a, b))) e.first = b;
   if (b != NULL && b->step == a->step) e.also = b;
   const struct handle_counts before = count_handles();
   const char *wrong = judge_run(s, &r, &e, repeatable, &status, said, sizeof said);

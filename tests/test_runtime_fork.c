@@ -139,8 +139,9 @@ static void fork_once(void) {
 /* Calls that hold every kind of lock, all the time. */
 static void *work(void *number) {
   unsigned turn = (unsigned)(uintptr_t)number;
-  char data[512];
+  void *data = NULL;
   (void)aclrtSetCurrentContext(context);
+  (void)aclrtMalloc(&data, 512, ACL_MEM_MALLOC_NORMAL_ONLY);
   while (!atomic_load(&over)) {
     aclOpExecutor *executor = NULL;
     void *block = NULL;
@@ -159,6 +160,7 @@ static void *work(void *number) {
     (void)aclrtFree(block);
     turn++;
   }
+  (void)aclrtFree(data);
   return NULL;
 }
 
