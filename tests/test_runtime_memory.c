@@ -296,7 +296,7 @@ static void watch_free(int device, void *memory) {
   const struct pg_memory more = {
       .kind = PG_MEMORY_DEVICE, .base = places[i % 100], .bytes = 64, .device = {&watching, 0}};
   if (i < 100) assert_int_equal(pg_memory_add(&more), PG_MEMORY_ADDED);
-  if ((char *)memory < places[0] || (char *)memory >= places[0] + sizeof places)
+  if ((char *)memory < places[0] || (char *)memory >= (char *)places + sizeof places)
     pg_backend_cpu.free(device, memory);
 }
 

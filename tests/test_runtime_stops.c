@@ -391,9 +391,9 @@ static void a_thread_cancelled_inside_a_synchronise_leaves_nothing_locked(void *
 static atomic_bool cancelled_enough;
 
 static void *call_for_ever(void *context) {
+  static char byte; /* on the stack ASan would leave its marks when the thread is cancelled */
   (void)aclrtSetCurrentContext(context);
   while (!atomic_load(&cancelled_enough)) {
-    char byte = 0;
     (void)aclrtMemcpyAsync(word, 1, &byte, 1, ACL_MEMCPY_HOST_TO_DEVICE, stream);
     (void)aclrtSynchronizeStream((aclrtStream)8); /* fails, and writes that to the log */
     (void)aclrtSynchronizeDevice();
