@@ -730,9 +730,12 @@ static void call_shut(struct input *in) {
     if (w.notify[gate].life != ALIVE || w.notify[gate].unsure) return;
     EXPECT(aclrtWaitAndResetNotify(w.notify[gate].handle, c.handle, limited ? 1 : 0), ACL_SUCCESS);
     s->waited_for |= 1u << gate;
-    if (w.notify[gate].set)
+    if (w.notify[gate].set) {
+      /* until the wait has run, another record would fall together with the one that it takes */
+      w.notify[gate].unsure = s->fails;
       w.notify[gate].set = false;
-    else if (limited)
+      if (!s->fails) NEED(aclrtSynchronizeStream(c.handle));
+    } else if (limited)
       s->fails = true;
     else
       hold(s, gate);
@@ -759,6 +762,7 @@ static void call_open(struct input *in) {
     EXPECT(aclrtRecordNotify(w.notify[gate].handle, c.handle), code);
     if (code != ACL_SUCCESS) return;
     w.notify[gate].set = !is_awaited(gate);
+    w.notify[gate].unsure = is_awaited(gate); /* who waits for it has perhaps not taken it yet */
   } else {
     if (c.code != ACL_SUCCESS) return;
     make_shared();
