@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# bootstrap.sh [lint|ci|bench|aarch64]: installs the Debian packages that building and testing need; with lint also what
-# linting needs, with aarch64 also what the build for that processor needs, with ci also both, musl, valgrind, qemu and
-# what the comparison with PyTorch needs, with bench also the peers of the benchmarks. Says nothing and touches nothing
-# when all are there.
+# bootstrap.sh [lint|ci|bench|aarch64|coverage]: installs the Debian packages that building and testing need; with lint
+# also what linting needs, with aarch64 also what the build for that processor needs, with ci also both, musl, valgrind, qemu and
+# what the comparison with PyTorch needs, with bench also the peers of the benchmarks, with coverage also the reader of
+# gcc's counters. Says nothing and touches nothing when all are there.
 set -euo pipefail
 
 missing=()
@@ -51,6 +51,9 @@ if { [ "${1:-}" = aarch64 ] || [ "${1:-}" = ci ]; } && [ "$(uname -m)" != aarch6
   has_for_arm64 crt1.o || wanted+=(libc6-dev-arm64-cross)
   has qemu-aarch64 > /dev/null || wanted+=(qemu-user)
   has_for_arm64 libcmocka.so || { wanted+=(libcmocka-dev:arm64) && foreign=arm64; }
+fi
+if [ "${1:-}" = coverage ]; then
+  need gcovr has gcovr
 fi
 has_header() { echo "#include <$1>" | gcc -x c++ -E - ; }
 if [ "${1:-}" = bench ]; then
