@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # bootstrap.sh [lint|ci|bench|aarch64|coverage]: installs the Debian packages that building and testing need; with lint
-# also what linting needs, with aarch64 also what the build for that processor needs, with ci also both, musl, valgrind, qemu and
-# what the comparison with PyTorch needs, with bench also the peers of the benchmarks, with coverage also the reader of
-# gcc's counters. Says nothing and touches nothing when all are there.
+# also what linting needs, with aarch64 also what the build for that processor needs, with ci also both, musl, valgrind,
+# qemu and what the comparison with PyTorch needs, with bench also the peers of the benchmarks, with coverage also the
+# reader of gcc's counters. Says nothing and touches nothing when all are there.
 set -euo pipefail
 
 missing=()

@@ -1,0 +1,442 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""mutate.py: plants faults in the library, one at a time, and says which of them the tests notice.
+
+    tools/mutate.py [--count 200] [--seed 1] [--only src/ops] [--jobs N]     all here
+    tools/mutate.py --prepare DIR [...]     compiles everything into DIR, and packs it into DIR.tar.xz
+    tools/mutate.py --run DIR|DIR.tar.xz [--jobs N]     runs what was prepared; needs Python and nothing else
+
+Test programs are linked to the library as shared objects: one with the kernels of each instruction set, one with the
+rest. A fault costs the compilation of the files that contain it and a link of that object. A fault in kernels is
+planted in the plain and the AVX2 set alone, and the tests are run on these. Removed locks are looked for with
+ThreadSanitizer. A fault is caught when a test program fails, crashes or takes far longer than without it.
+
+The kinds of faults, and those known to be none, are in tools/mutations.py. The table of results is results.tsv in the
+folder; what is in it already is not run again.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import lzma
+import os
+import pathlib
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+
+import mutations
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ENOUGH = 95.0  # percent
+
+# What is planted where: the share of each group of files.
+GROUPS = {
+    "ops": (24, "src/ops/*.c"),
+    "kernels": (6, "src/kernels/window.h"),
+    "kernel bodies": (20, "src/cpu/*.inc"),
+    "cpu": (10, "src/cpu/*.c"),
+    "aclnn": (10, "src/aclnn/*.c"),
+    "runtime": (20, "src/runtime/*.c"),
+    "core": (10, "src/core/*.c"),
+}
+SETS = ("scalar", "avx2")  # the kernel sets that faults in kernels are planted in
+RACY = {"removed lock", "dropped store"}  # faults that only ThreadSanitizer may see
+
+# Kernels are tried as tests/isa/check_isa.sh does it.
+KERNEL_TESTS = [("test_ops_tails", {}), ("test_ops_problems", {}), ("test_ops_tails", {"POOLGRAD_STREAM_BYTES": "1"}),
+                ("test_ops_problems", {"POOLGRAD_STREAM_BYTES": "1"}), ("test_ops_strays", {}), ("test_ops_indices", {}),
+                ("test_ops_gradient", {}), ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3"}),
+                ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3", "POOLGRAD_STREAM_BYTES": "1"})]
+
+
+def run(command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+
+
+def must(command, **more):
+    done = run(command, **more)
+    if done.returncode != 0:
+        sys.exit(f"mutate: {shlex.join(map(str, command))} failed:\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+# --- building ---------------------------------------------------------------------------------------------------------
+
+class Build:
+    """The objects of the library and of the tests, with CMake's own flags for each file, and what is linked of them."""
+
+    def __init__(self, folder, flags, plain_kernels=False):
+        self.folder, self.flags, self.plain_kernels = pathlib.Path(folder), flags, plain_kernels
+        self.launcher = ["ccache"] if shutil.which("ccache") else []
+        must(["cmake", "-S", ROOT, "-B", self.folder / "cmake", "-DCMAKE_BUILD_TYPE=None", "-DPOOLGRAD_CUDA=OFF",
+              "-DPOOLGRAD_WERROR=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_C_FLAGS=-Og"])
+        entries = json.loads((self.folder / "cmake/compile_commands.json").read_text())
+        self.commands = {}
+        for entry in entries:
+            file = os.path.relpath(entry["file"], ROOT)
+            if re.match(r"(src|tests)/", file) and file not in self.commands:
+                self.commands[file] = self.arguments(entry["command"], file)
+        self.library = sorted(f for f in self.commands if f.startswith("src/"))
+        self.kernels = [f for f in self.library if "/isa_" in f]
+        self.tests = sorted(f for f in self.commands if re.match(r"tests/test_\w+\.c$", f))
+        self.shared = sorted(f for f in self.commands if re.match(r"tests/(?!test_)\w+\.c$", f))
+        listed = re.search(r"set\(requests([^)]*)\)", (ROOT / "tests/CMakeLists.txt").read_text())
+        self.wraps = [f"-Wl,--wrap={name}" for name in listed.group(1).split()] if listed else []
+
+    def arguments(self, command, file):
+        words = [w for w in shlex.split(command) if not w.startswith("-DPROBLEMS=") and w != "ccache"]
+        words = words[:words.index("-o")]
+        words = [w for i, w in enumerate(words) if w not in ("-MD", "-MT", "-MF") and words[i - 1] not in ("-MT", "-MF")]
+        # Names stay visible from one shared object to the next, and functions are still inlined.
+        words += ["-fvisibility=default", "-fno-semantic-interposition", "-fPIC", "-w", '-DPROBLEMS="problems"']
+        return words + ([] if self.plain_kernels and "/isa_" in file else self.flags)
+
+    def object_of(self, file):
+        return self.folder / (file.replace("/", "_") + ".o")
+
+    def compile(self, file, out, overlay=None):
+        """With the overlay's files instead of those of src/, if there is one."""
+        source = ROOT / file
+        words = list(self.commands[file])
+        if overlay:
+            words[1:1] = [f"-I{overlay}/src", f"-fmacro-prefix-map={overlay}/="]
+            if (overlay / file).exists():
+                source = overlay / file
+        return run(self.launcher + words + [f"-fmacro-prefix-map={ROOT}/=", "-c", source, "-o", out])
+
+    def compile_all(self, jobs):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for file, done in zip(self.commands, pool.map(lambda f: self.compile(f, self.object_of(f)), self.commands)):
+                if done.returncode != 0:
+                    sys.exit(f"mutate: {file} does not compile:\n{done.stdout[-4000:]}")
+
+    def link(self, out, objects, more=()):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        must(["gcc", "-shared", "-s", *self.flags, f"-Wl,-soname,{out.name}", "-Wl,-z,nodelete", *more, *objects,
+              "-o", out, "-lpthread", "-ldl", "-lm", "-lc"])
+
+    def link_library(self, to, replaced=None, only=None):
+        """Shared objects in to/, and to/faults/ for the tests that refuse what the library asks for."""
+        objects = {f: (replaced or {}).get(f, self.object_of(f)) for f in self.library}
+        for file in self.kernels:
+            if only is None or file in only:
+                self.link(to / f"libpg_{pathlib.Path(file).stem}.so", [objects[file]])
+        if only is None or not set(only) <= set(self.kernels):
+            rest = [o for f, o in objects.items() if f not in self.kernels]
+            self.link(to / "libpg_rest.so", rest)
+            # Of libgcc only this: it has a __wrap_pthread_create of its own.
+            must(["ar", "x", "--output", self.folder, must(["gcc", "-print-libgcc-file-name"]).strip(), "cpuinfo.o"])
+            self.link(to / "faults/libpg_rest.so", [*rest, self.folder / "cpuinfo.o"], [*self.wraps, "-nodefaultlibs"])
+
+    def uses_faults(self, test):
+        return re.search(r'^#include "fault(s|_scenario)\.h"', (ROOT / test).read_text(), re.M) is not None
+
+    def link_tests(self, to, libraries, wanted):
+        """Programs in to/, and to/faults/ those that refuse what the library asks for."""
+        (to / "faults").mkdir(parents=True, exist_ok=True)
+        archive = self.folder / "libshared.a"
+        archive.unlink(missing_ok=True)
+        must(["ar", "rcs", archive, *(self.object_of(f) for f in self.shared)])
+        kernels = [f"-lpg_{pathlib.Path(f).stem}" for f in self.kernels]
+        for test in wanted:
+            faults = self.uses_faults(test)
+            must(["gcc", "-s", *self.flags, self.object_of(test), archive, *(self.wraps if faults else []),
+                  f"-L{libraries / 'faults' if faults else libraries}", f"-L{libraries}", "-Wl,--no-as-needed,--export-dynamic",
+                  "-lpg_rest", *kernels, "-lcmocka", "-lpthread", "-ldl", "-lm",
+                  "-o", to / ("faults" if faults else "") / pathlib.Path(test).stem])
+
+    def users_of(self, file):
+        """The files of the library that are compiled anew when this one changes."""
+        if file.endswith(".c"):
+            return [file]
+        users = []
+        for candidate in self.library:
+            words = self.commands[candidate]
+            included = run([*words, "-MM", ROOT / candidate]).stdout
+            if f"/{file}" in included:
+                users.append(candidate)
+        if file.endswith(".inc") or "/kernels/" in file:
+            users = [u for u in users if u not in self.kernels or any(u.endswith(f"isa_{s}.c") for s in SETS)]
+        return users
+
+
+def copy_needed(program, to):
+    """cmocka and the sanitizer's runtime, which the other machine may lack."""
+    for name, path in re.findall(r"(\S+) => (/\S+)", must(["ldd", program])):
+        if re.match(r"lib(cmocka|tsan|asan|ubsan)\.", name):
+            shutil.copy(path, to / name)
+
+
+# --- choosing faults --------------------------------------------------------------------------------------------------
+
+def in_turn(faults, chance):
+    """Faults of a group in random order, each kind of fault in its turn."""
+    kinds = collections.defaultdict(list)
+    for fault in faults:
+        kinds[fault.operator].append(fault)
+    for kind in kinds.values():
+        chance.shuffle(kind)
+    while kinds:
+        for name in chance.sample(sorted(kinds), len(kinds)):
+            yield kinds[name].pop()
+            if not kinds[name]:
+                del kinds[name]
+
+
+def chosen(args):
+    """Pairs of a group's quota and its faults."""
+    chance = random.Random(args.seed)
+    groups = []
+    for name, (share, pattern) in GROUPS.items():
+        faults = [f for path in sorted(ROOT.glob(pattern))
+                  for f in mutations.faults(str(path.relative_to(ROOT)), path.read_text())
+                  if f.file.startswith(args.only) and mutations.equivalent(f) is None]
+        if faults:
+            groups.append((share, list(in_turn(faults, chance))))
+    whole = sum(share for share, _ in groups)
+    return [(round(args.count * share / whole), faults) for share, faults in groups]
+
+
+# --- preparing --------------------------------------------------------------------------------------------------------
+
+class Planter:
+    def __init__(self, to, build, racy):
+        self.to, self.build, self.racy = to, build, racy
+
+    def plant(self, fault, number):
+        """A row of the plan, or None: the fault does not compile, or changes nothing that is executed."""
+        racy = fault.operator in RACY and fault.file.endswith(".c")
+        plain = self.objects(self.build, fault)
+        if plain is None:
+            return None
+        folder = self.to / f"mutants/{number:04}"
+        shutil.rmtree(folder, ignore_errors=True)
+        self.build.link_library(folder, plain, list(plain))
+        if racy:
+            self.racy.link_library(folder / "tsan", self.objects(self.racy, fault), [fault.file])
+        row = {k: getattr(fault, k) for k in ("file", "line", "function", "operator", "before", "after")}
+        return {"id": number, "racy": racy, **row}
+
+    def objects(self, build, fault):
+        with tempfile.TemporaryDirectory(dir=build.folder) as overlay:
+            overlay = pathlib.Path(overlay)
+            changed = overlay / fault.file
+            changed.parent.mkdir(parents=True)
+            changed.write_text(fault.apply((ROOT / fault.file).read_text()))
+            objects, differs = {}, False
+            for user in build.users_of(fault.file):
+                kept = build.folder / f"{threading.get_ident()}_{user.replace('/', '_')}.o"
+                if build.compile(user, kept, overlay).returncode != 0:
+                    return None
+                differs = differs or kept.read_bytes() != build.object_of(user).read_bytes()
+                objects[user] = kept
+            return objects if differs else None
+
+
+def prepare(args, to):
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir(parents=True)
+    work = ROOT / "build/mutate"
+    build = Build(work / "plain", [])
+    racy = Build(work / "tsan", ["-fsanitize=thread"], plain_kernels=True)
+    for b, libraries, programs in ((build, to / "lib", to / "tests"), (racy, to / "lib/tsan", to / "tests/tsan")):
+        b.compile_all(args.jobs)
+        b.link_library(libraries)
+        # A privileged program may not look for libraries in a folder that a variable names.
+        wanted = [t for t in b.tests if not re.search(r"_(cuda|privileged)", t) and
+                  (b is build or not (re.search(r"_(ops|check)", t) or b.uses_faults(t)))]
+        b.link_tests(programs, libraries, wanted)
+        copy_needed(programs / "test_tensor", to / "lib")
+    shutil.copytree(ROOT / "tests/problems", to / "problems")
+    for script in ("mutate.py", "mutations.py"):
+        shutil.copy(ROOT / "tools" / script, to)
+
+    planter, plan, number = Planter(to, build, racy), [], 0
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for quota, faults in chosen(args):
+            found = 0
+            while faults and found < quota:
+                batch = [faults.pop(0) for _ in range(min(quota - found, len(faults)))]
+                numbers = range(number, number + len(batch))
+                number += len(batch)
+                rows = [r for r in pool.map(planter.plant, batch, numbers) if r is not None]
+                found += len(rows)
+                plan += rows
+            print(f"planted {len(plan)}", flush=True)
+    (to / "plan.json").write_text(json.dumps(plan, indent=1))
+
+
+def pack(folder):
+    """One stream with a large window: one fault's library hardly differs from the next one's."""
+    packed = folder.with_name(folder.name + ".tar.xz")
+    filters = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 27}]
+    with lzma.open(packed, "w", format=lzma.FORMAT_XZ, filters=filters) as stream, \
+            tarfile.open(fileobj=stream, mode="w") as tar:
+        tar.add(folder, arcname=folder.name)
+    print(f"{packed}: {packed.stat().st_size / 2**20:.1f} MiB")
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+class Runner:
+    def __init__(self, folder):
+        self.folder = folder
+        self.seconds = {}  # of each test without a fault
+        self.kills = collections.Counter()  # (file, test): what caught faults of a file is tried first with the next
+        self.lock = threading.Lock()
+        self.apart = ["setarch", "-R"] if shutil.which("setarch") else []
+
+    def tests(self):
+        """All: (name shown, program, environment)."""
+        programs = self.folder / "tests"
+        plain = [(str(p.relative_to(programs)), p, {}) for p in sorted(programs.glob("**/test_*"))]
+        kernels = [(f"{isa}/{name}" + "".join(f" {v}" for v in more), programs / name,
+                    {"POOLGRAD_ISA": isa, **more}) for isa in SETS for name, more in KERNEL_TESTS]
+        return plain + kernels
+
+    def run(self, test, mutant=None, limit=600):
+        """None when it passes, else what it did."""
+        name, program, more = test
+        folders = [self.folder / "lib"]
+        if mutant is not None:
+            folders.insert(0, self.folder / f"mutants/{mutant['id']:04}")
+        inner = name.split("/")[0] if re.match("tsan/|faults/", name) else ""
+        path = [f for folder in folders for f in ([folder / inner] if inner else []) + [folder]]
+        env = {k: v for k, v in os.environ.items() if not re.match("POOLGRAD_|ASCEND_", k)}
+        env |= {"LD_LIBRARY_PATH": ":".join(map(str, path)), "TSAN_OPTIONS": "halt_on_error=1 exitcode=66", **more}
+        # Its address space must not be random: ThreadSanitizer cannot live in every place.
+        command = (self.apart if inner == "tsan" else []) + [str(program)]
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(command, cwd=self.folder, env=env, stdout=output, stderr=output,
+                                       stdin=subprocess.DEVNULL, start_new_session=True)
+            try:
+                status = process.wait(limit)
+            except subprocess.TimeoutExpired:
+                status = "hang"
+            try:
+                os.killpg(process.pid, 9)  # and the children it may have left
+            except ProcessLookupError:
+                pass
+            process.wait()
+        if status in (0, 77):
+            return None
+        return status if status == "hang" else "race" if status == 66 else f"exit {status}" if status > 0 else f"signal {-status}"
+
+    def measure(self, jobs):
+        """Every test without a fault, several at once as later; those that fail by themselves are left out."""
+        def one(test):
+            start = time.monotonic()
+            failure = self.run(test)
+            return test[0], time.monotonic() - start, failure
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for name, seconds, failure in pool.map(one, self.tests()):
+                if failure is None:
+                    self.seconds[name] = seconds
+                else:
+                    print(f"left out, fails without a fault: {name} ({failure})", flush=True)
+
+    def order(self, mutant):
+        """First what caught faults in this file before, then what has its name, then the quick ones."""
+        kernels = mutant["file"].endswith(".inc")
+        words = set(re.split(r"[_/.]", mutant["file"])) - {"src", "c", "pool", "backward"}
+        def wanted(name):
+            if "/" not in name or name.startswith("faults/"):
+                return not kernels
+            return mutant["racy"] if name.startswith("tsan/") else kernels or "/kernels/" in mutant["file"]
+        def key(test):
+            name = test[0]
+            likeness = len(words & set(re.split(r"[_/]", name)))
+            return -self.kills[mutant["file"], name], -likeness if self.seconds[name] < 5 else 0, self.seconds[name]
+        return sorted((t for t in self.tests() if t[0] in self.seconds and wanted(t[0])), key=key)
+
+    def judge(self, mutant):
+        start = time.monotonic()
+        with self.lock:
+            tests = self.order(mutant)
+        for test in tests:
+            failure = self.run(test, mutant, 30 + 10 * self.seconds[test[0]])
+            if failure is not None:
+                with self.lock:
+                    self.kills[mutant["file"], test[0]] += 1
+                return mutant, f"{test[0]} ({failure})", time.monotonic() - start
+        return mutant, "", time.monotonic() - start
+
+
+COLUMNS = ("id", "file", "line", "function", "operator", "before", "after", "caught by", "seconds")
+
+
+def read_results(path):
+    if not path.exists():
+        return []
+    return [dict(zip(COLUMNS, line.split("\t"))) for line in path.read_text().splitlines()[1:]]
+
+
+def execute(folder, jobs):
+    folder = folder.resolve()
+    if folder.suffix == ".xz":
+        with lzma.open(folder) as stream, tarfile.open(fileobj=stream) as tar:
+            tar.extractall(folder.parent)
+        folder = folder.with_name(folder.name[:-len(".tar.xz")])
+    results = folder / "results.tsv"
+    done = {row["id"] for row in read_results(results)}
+    plan = [m for m in json.loads((folder / "plan.json").read_text()) if str(m["id"]) not in done]
+    if not done:
+        results.write_text("\t".join(COLUMNS) + "\n")
+    runner = Runner(folder)
+    if plan:
+        runner.measure(jobs)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool, results.open("a") as table:
+        for future in concurrent.futures.as_completed([pool.submit(runner.judge, m) for m in plan]):
+            mutant, caught, seconds = future.result()
+            values = [mutant[c] for c in COLUMNS[:7]] + [caught, f"{seconds:.1f}"]
+            table.write("\t".join(str(v).replace("\t", " ") for v in values) + "\n")
+            table.flush()
+            print(f"{mutant['file']}:{mutant['line']} {mutant['operator']}: {caught or 'SURVIVED'}", flush=True)
+    return report(read_results(results))
+
+
+def report(rows):
+    survivors = [r for r in rows if not r["caught by"]]
+    for what in ("operator", "file"):
+        names = collections.Counter("/".join(r[what].split("/")[:2]) for r in rows)
+        print(f"\n{what:<24}planted  caught")
+        for name, planted in sorted(names.items()):
+            print(f"{name:<24}{planted:>7}{planted - sum(r[what].startswith(name) for r in survivors):>8}")
+    print("\nsurvivors")
+    for r in sorted(survivors, key=lambda r: (r["file"], int(r["line"]))):
+        print(f"  {r['file']}:{r['line']} {r['function']}, {r['operator']}:\n    {r['before']}\n    {r['after']}")
+    share = 100 * (len(rows) - len(survivors)) / max(len(rows), 1)
+    print(f"\n{len(rows) - len(survivors)} of {len(rows)} caught, {share:.1f} % (at least {ENOUGH:g})")
+    return 0 if share >= ENOUGH else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=200, help="how many faults")
+    parser.add_argument("--seed", type=int, default=1, help="another one plants other faults")
+    parser.add_argument("--only", default="", metavar="PATH", help="in files that begin so: src/ops, src/runtime/event.c")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at once")
+    parser.add_argument("--prepare", type=pathlib.Path, metavar="DIR")
+    parser.add_argument("--run", type=pathlib.Path, metavar="DIR")
+    args = parser.parse_args()
+    if args.run:
+        return execute(args.run, args.jobs)
+    folder = args.prepare or ROOT / "build/mutate/planted"
+    prepare(args, folder)
+    if args.prepare:
+        pack(folder)
+        return 0
+    return execute(folder, args.jobs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
