@@ -82,12 +82,13 @@ class Build:
         self.commands = {}
         for entry in entries:
             file = os.path.relpath(entry["file"], ROOT)
-            if re.match(r"(src|tests)/", file) and file not in self.commands:
+            if re.match(r"src/|tests/(\w+\.c$|second_backend/)", file) and file not in self.commands:
                 self.commands[file] = self.arguments(entry["command"], file)
         self.library = sorted(f for f in self.commands if f.startswith("src/"))
         self.kernels = [f for f in self.library if "/isa_" in f]
         self.tests = sorted(f for f in self.commands if re.match(r"tests/test_\w+\.c$", f))
         self.shared = sorted(f for f in self.commands if re.match(r"tests/(?!test_)\w+\.c$", f))
+        self.plugins = [f for f in self.commands if f == "tests/second_backend/second_backend.c"]
         listed = re.search(r"set\(requests([^)]*)\)", (ROOT / "tests/CMakeLists.txt").read_text())
         self.wraps = [f"-Wl,--wrap={name}" for name in listed.group(1).split()] if listed else []
 
@@ -146,6 +147,8 @@ class Build:
         archive = self.folder / "libshared.a"
         archive.unlink(missing_ok=True)
         must(["ar", "rcs", archive, *(self.object_of(f) for f in self.shared)])
+        for plugin in self.plugins:
+            self.link(to / f"lib{pathlib.Path(plugin).stem}.so", [self.object_of(plugin)])
         kernels = [f"-lpg_{pathlib.Path(f).stem}" for f in self.kernels]
         for test in wanted:
             faults = self.uses_faults(test)
