@@ -13,6 +13,7 @@ for program in "$build"/tests/test_{ops,cuda,runtime}_*; do
   if [ -f "$program" ] && [ -x "$program" ]; then cp "$program" "$to/tests/"; fi
 done
 cp "$build"/fuzz/replay_* "$to/fuzz/"
+cp "$build"/tests/libsecond_backend.so "$to/tests/" # a test finds it beside itself
 strip "$to"/tests/test_* "$to"/fuzz/replay_*
 cp -L "$(ldd "$build/tests/test_ops_problems" | awk '/libcmocka/ { print $3 }')" "$to/tests/"
 cp "$build"/bench/*.so "$to/bench/"
