@@ -148,7 +148,7 @@ static void end_an_endless_wait(struct turn *t) {
 }
 
 const struct row event_rows[] = {
-    ROW(create_event, 40, ANY_WEATHER),       ROW(destroy_event, 15, ANY_WEATHER),
+    ROW(create_event, 40, ANY_WEATHER),       ROW(destroy_event, 15, ENDS),
     ROW(record_event, 60, ANY_WEATHER),       ROW(reset_event, 10, ANY_WEATHER),
     ROW(wait_for_event, 50, ANY_WEATHER),     ROW(synchronize_event, 40, ANY_WEATHER),
     ROW(ask_about_event, 20, ANY_WEATHER),    ROW(set_time_limits, 4, ANY_WEATHER),

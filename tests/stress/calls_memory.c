@@ -4,7 +4,7 @@
 
 #include "stress.h"
 
-enum { BYTES = 256, ROWS = 4, PITCH = 64, WIDTH = 40 };
+enum { BYTES = 256, LONG_BYTES = 1 << 16, ROWS = 4, PITCH = 64, WIDTH = 40 };
 
 /* --- allocation --- */
 
@@ -137,20 +137,21 @@ static void fill_now(struct turn *t) {
 
 /* Pageable memory: the call waits, and what says 0 is copied. */
 static void copy_pageable(struct turn *t) {
-  char *from = fresh(t, BYTES), *to = fresh(t, BYTES);
+  const size_t bytes = chance(t, 8) ? LONG_BYTES : BYTES;
+  char *from = fresh(t, bytes), *to = fresh(t, bytes);
   const int value = (int)pick(t, 255) + 1;
+  aclrtStream stream = shelf_any(t, STREAMS);
   if (from == NULL || to == NULL) return;
-  memset(from, value, BYTES);
-  memset(to, 0, BYTES);
+  memset(from, value, bytes);
+  memset(to, 0, bytes);
   const int status =
       chance(t, 2)
-          ? CALL(t, aclrtMemcpyAsync,
-                 (to, BYTES, from, BYTES, ACL_MEMCPY_HOST_TO_DEVICE, shelf_any(t, STREAMS)),
+          ? CALL(t, aclrtMemcpyAsync, (to, bytes, from, bytes, ACL_MEMCPY_HOST_TO_DEVICE, stream),
                  STREAM_CODES, ACL_ERROR_RT_STREAM_ABORT)
           : CALL(t, aclrtMemcpyAsyncWithCondition,
-                 (to, BYTES, from, BYTES, ACL_MEMCPY_DEFAULT, shelf_any(t, STREAMS)), STREAM_CODES,
+                 (to, bytes, from, bytes, ACL_MEMCPY_DEFAULT, stream), STREAM_CODES,
                  ACL_ERROR_RT_STREAM_ABORT);
-  if (status == 0) expect_bytes(t, "aclrtMemcpyAsync of pageable memory", to, value, BYTES);
+  if (status == 0) expect_bytes(t, "aclrtMemcpyAsync of pageable memory", to, value, bytes);
 }
 
 /* Pinned memory: whether the work is done nobody asks. */

@@ -153,8 +153,8 @@ static void cancel_a_thread(struct turn *t) {
 
 const struct row process_rows[] = {
     ROW(init, 10, ANY_WEATHER),
-    ROW(finalize, 3, STORMY),
-    ROW(finalize_reference, 3, STORMY),
+    ROW(finalize, 3, STORMY | ENDS),
+    ROW(finalize_reference, 3, STORMY | ENDS),
     ROW(ask_for_versions, 4, ANY_WEATHER),
     ROW(set_options, 6, ANY_WEATHER),
     ROW(set_threads, 4, ANY_WEATHER),

@@ -184,8 +184,8 @@ static void listen(struct turn *t) {
 const struct row stream_rows[] = {
     ROW(create_stream, 60, ANY_WEATHER),
     ROW(create_configured_stream, 15, ANY_WEATHER),
-    ROW(destroy_stream, 25, ANY_WEATHER),
-    ROW(abort_stream, 15, ANY_WEATHER),
+    ROW(destroy_stream, 25, ENDS),
+    ROW(abort_stream, 15, ENDS),
     ROW(synchronize_stream, 60, ANY_WEATHER),
     ROW(configure_streams, 15, ANY_WEATHER),
     ROW(destroy_configuration, 8, ANY_WEATHER),

@@ -24,6 +24,22 @@ void *shelf_put(struct turn *t, enum shelf shelf, void *handle) {
 
 void *shelf_take(struct turn *t, enum shelf shelf) { return shelf_put(t, shelf, NULL); }
 
+static int destroy_stream_here(struct turn *t, aclrtStream stream, bool force) {
+  return force ? CALL(t, aclrtDestroyStreamForce, (stream), STREAM_CODES)
+               : CALL(t, aclrtDestroyStream, (stream), STREAM_CODES);
+}
+
+/* A stream is destroyed in its own context: if not the current one, then a device's default one.
+ * Those of other contexts end with them. */
+static void destroy_stream_anywhere(struct turn *t, aclrtStream stream, bool force) {
+  int status = destroy_stream_here(t, stream, force);
+  for (int32_t id = 0; id < DEVICES && status == ACL_ERROR_RT_STREAM_CONTEXT; id++) {
+    CALL(t, aclrtSetDevice, (id), 0);
+    status = destroy_stream_here(t, stream, force);
+    CALL(t, aclrtResetDevice, (id), ACL_ERROR_RT_CONTEXT_RELEASE_ERROR);
+  }
+}
+
 /* What was put into a shelf may be gone: its context ended, another thread was faster. */
 void shelf_destroy(struct turn *t, enum shelf shelf, void *handle) {
   const bool other_way = chance(t, 3);
@@ -33,10 +49,7 @@ void shelf_destroy(struct turn *t, enum shelf shelf, void *handle) {
       CALL(t, aclrtDestroyContext, (handle), CONTEXT_CODES);
       break;
     case STREAMS:
-      if (other_way)
-        CALL(t, aclrtDestroyStreamForce, (handle), STREAM_CODES);
-      else
-        CALL(t, aclrtDestroyStream, (handle), STREAM_CODES);
+      destroy_stream_anywhere(t, handle, other_way);
       break;
     case EVENTS:
       CALL(t, aclrtDestroyEvent, (handle), ACL_ERROR_RT_INVALID_HANDLE);

@@ -201,33 +201,52 @@ static struct footprint settle(int threads) {
   return now;
 }
 
+/* What three samples in a row have in common has grown; a single one may be large, by what malloc
+ * could not give back. */
+static long least_rss(const struct footprint *latest, int count) {
+  long least = latest[0].rss_kib;
+  for (int i = 1; i < count; i++)
+    if (latest[i].rss_kib < least) least = latest[i].rss_kib;
+  return least;
+}
+
+/* Compares with the first sample after the warm-up. */
+static void expect_flat(struct turn *t, const struct footprint *first,
+                        const struct footprint latest[3], const struct footprint *now) {
+  const long least = least_rss(latest, 3);
+  if (RSS_IS_OURS && least - first->rss_kib > GROWTH_KIB)
+    complain(t, "memory grew from %ld KiB to %ld KiB", first->rss_kib, least);
+  if (now->threads != first->threads || now->descriptors != first->descriptors)
+    complain(t, "there are %d threads and %d open files, there were %d and %d", now->threads,
+             now->descriptors, first->threads, first->descriptors);
+}
+
+static unsigned long calls_of(const struct worker *workers, int threads) {
+  unsigned long calls = 0;
+  for (int i = 0; i < threads; i++) calls += atomic_load(&workers[i].beats);
+  return calls;
+}
+
 int soak(uint64_t seed, int threads, int seconds) {
   static struct worker workers[WORKERS_MAX];
   struct turn t = {.worker = &workers[0]};
-  struct footprint first = {.threads = 0}, now;
+  struct footprint first = {.threads = 0}, latest[3];
   const int64_t begin_ms = now_ms();
   state.seed = seed;
   for (int i = 0; i < threads; i++) workers[i].number = i;
   (void)printf("%8s %10s %12s %10s %8s %6s\n", "seconds", "problems", "calls", "RSS KiB", "threads",
                "files");
   for (int i = 0; i < SAMPLES_LEAST || now_ms() - begin_ms < seconds * 1000; i++) {
-    unsigned long calls = 0;
+    for (int w = 0; w < threads; w++) workers[w].round = (uint64_t)i;
     play(workers, threads, seconds * 1000 / PARTS);
-    now = settle(first.threads);
-    for (int w = 0; w < threads; w++) {
-      calls += atomic_load(&workers[w].beats);
-      workers[w].round++;
-    }
+    const struct footprint now = settle(first.threads);
+    latest[i % 3] = now;
     (void)printf("%8.1f %10lu %12lu %10ld %8d %6d\n", (double)(now_ms() - begin_ms) / 1000,
-                 atomic_load(&state.problems), calls, now.rss_kib, now.threads, now.descriptors);
+                 atomic_load(&state.problems), calls_of(workers, threads), now.rss_kib, now.threads,
+                 now.descriptors);
     (void)fflush(stdout);
     if (i == WARM_UP) first = now;
-    if (i <= WARM_UP) continue;
-    if (RSS_IS_OURS && now.rss_kib - first.rss_kib > GROWTH_KIB)
-      complain(&t, "memory grew from %ld KiB to %ld KiB", first.rss_kib, now.rss_kib);
-    if (now.threads != first.threads || now.descriptors != first.descriptors)
-      complain(&t, "there are %d threads and %d open files, there were %d and %d", now.threads,
-               now.descriptors, first.threads, first.descriptors);
+    if (i > WARM_UP) expect_flat(&t, &first, latest, &now);
     if (complaint_count() > 0) break;
   }
   return complaint_count();

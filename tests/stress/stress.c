@@ -125,6 +125,7 @@ static void play_round(uint64_t round) {
   struct turn t = {&ender, 0};
   ender.round = reporter.round = round;
   atomic_store(&round_end, false);
+  weigh_rows(round);
   start(&keeper, keep, NULL);
   start(&server, serve_reports, &reporter);
   atomic_store(&stress_report_thread, (uint64_t)server);

@@ -109,7 +109,7 @@ void *fresh(struct turn *t, size_t bytes);
 void *fresh_pinned(struct turn *t, size_t bytes);
 void *fresh_large(struct turn *t, size_t bytes);
 
-enum { ARENA_BYTES = 1 << 20, LARGE_BYTES = 5 << 20 }; /* for a round */
+enum { ARENA_BYTES = 2 << 20, LARGE_BYTES = 5 << 20 }; /* for a round */
 
 extern uint64_t stress_words[WORDS]; /* values for streams to wait for */
 extern _Atomic uint64_t stress_report_thread;
@@ -153,9 +153,10 @@ void *must(struct turn *t, const char *function, const void *object);
 
 enum {
   ANY_WEATHER = 0,
-  STORMY = 1,     /* may end everything: only in every second round */
-  CALM = 2,       /* looks into memory of aclrtMalloc: only in the others */
-  UNCANCELLED = 4 /* must not be cut short by pthread_cancel */
+  STORMY = 1,      /* may end everything: only in every second round */
+  CALM = 2,        /* looks into memory of aclrtMalloc: only in the others */
+  UNCANCELLED = 4, /* must not be cut short by pthread_cancel */
+  ENDS = 8         /* ends what others use */
 };
 
 struct row {
@@ -174,6 +175,9 @@ extern const struct row device_rows[], stream_rows[], event_rows[], memory_rows[
 
 /* Takes the rows that the options allow. */
 void collect_rows(void);
+
+/* Decides how often each row comes in the round. */
+void weigh_rows(uint64_t round);
 
 /* Makes the step number `step` of the worker. */
 void make_step(struct worker *worker, uint64_t step);

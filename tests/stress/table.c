@@ -94,17 +94,35 @@ void collect_rows(void) {
         table[table_rows++] = row;
 }
 
+static uint64_t weights[ROWS_MAX]; /* in this round; written before its workers start */
+
+/* In a third of the rounds all rows come as often as they say.  In another third some are left out
+ * and some stressed, and in the last only a few are left: races need calls that meet often. */
+static uint64_t weight_of(struct turn *t, const struct row *row, uint64_t round) {
+  static const uint64_t factors[] = {0, 0, 1, 5};
+  const uint64_t factor = factors[pick(t, 4)];
+  const bool chosen = chance(t, (row->flags & ENDS) != 0 ? 3 : 7);
+  const uint64_t weight = (uint64_t)row->weight;
+  if (round % 3 == 0) return weight;
+  return round % 3 == 1 ? weight * factor : chosen ? weight : 0;
+}
+
+void weigh_rows(uint64_t round) {
+  struct turn t = {NULL, mix(options.seed ^ mix(round))};
+  for (int i = 0; i < table_rows; i++) weights[i] = weight_of(&t, table[i], round);
+}
+
 /* By weight, among the rows without a forbidden flag. */
 static const struct row *choose(struct turn *t, int forbidden) {
   uint64_t sum = 0;
   for (int i = 0; i < table_rows; i++)
-    if ((table[i]->flags & forbidden) == 0) sum += (uint64_t)table[i]->weight;
+    if ((table[i]->flags & forbidden) == 0) sum += weights[i];
   if (sum == 0) return NULL;
   uint64_t left = pick(t, sum);
   for (int i = 0; i < table_rows; i++) {
     if ((table[i]->flags & forbidden) != 0) continue;
-    if (left < (uint64_t)table[i]->weight) return table[i];
-    left -= (uint64_t)table[i]->weight;
+    if (left < weights[i]) return table[i];
+    left -= weights[i];
   }
   return NULL;
 }
@@ -136,6 +154,7 @@ void make_some_steps(struct worker *worker, uint64_t state, int count) {
 }
 
 void print_steps(uint64_t count) {
+  weigh_rows(options.round);
   for (int i = 0; i < options.threads; i++) {
     struct worker w = {.number = i, .round = options.round};
     for (uint64_t step = 0; step < count; step++) {
