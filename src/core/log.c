@@ -17,6 +17,7 @@
 #include "core/environment.h"
 #include "core/fork.h"
 #include "core/printable.h"
+#include "core/thread.h"
 
 enum { LINE_MAX_BYTES = 1024, LEVEL_NONE = 4, LEVEL_DEFAULT = ACL_ERROR };
 enum module { APP, POOLGRAD, MODULE_COUNT };
@@ -109,6 +110,7 @@ static void configure(void) {
   const char *folder = pg_getenv("ASCEND_PROCESS_LOG_PATH");
   const char *modules = pg_getenv("ASCEND_MODULE_LOG_LEVEL");
   const int global = level_word(pg_getenv("ASCEND_GLOBAL_LOG_LEVEL"), LEVEL_DEFAULT);
+  const int cancel = pg_cancel_off(); /* opening a file would end a cancelled thread here */
   pthread_mutex_lock(&lock);
   if (sink != NULL && sink != stdout) fclose(sink);
   sink = NULL;
@@ -120,6 +122,7 @@ static void configure(void) {
     atomic_store(&levels[m],
                  sink == NULL ? LEVEL_NONE : module_level(modules, module_names[m], global));
   pthread_mutex_unlock(&lock);
+  pg_cancel_restore(cancel);
   atomic_fetch_add(&configured, 1);
 }
 
@@ -150,6 +153,7 @@ static void write_line(enum module module, aclLogLevel level, const char *where,
   clock_gettime(CLOCK_REALTIME, &now);
   localtime_r(&now.tv_sec, &local);
   strftime(day, sizeof day, "%Y-%m-%d-%H:%M:%S", &local);
+  const int cancel = pg_cancel_off(); /* fflush would end a cancelled thread with the lock held */
   pthread_mutex_lock(&lock);
   if (sink != NULL) {
     fprintf(sink, "[%s] %s(%d,", words[level], module_names[module], (int)getpid());
@@ -161,6 +165,7 @@ static void write_line(enum module module, aclLogLevel level, const char *where,
     fflush(sink);
   }
   pthread_mutex_unlock(&lock);
+  pg_cancel_restore(cancel);
 }
 
 static const char *base_name(const char *path) {

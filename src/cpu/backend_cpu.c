@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/thread.h"
 #include "cpu/kernel_set.h"
 #include "cpu/queue.h"
 #include "cpu/step.h"
@@ -31,11 +32,13 @@ static int core_count(int device) {
 static int64_t cache_bytes(int device) {
   (void)device;
   long kib = 0;
+  const int cancel = pg_cancel_off(); /* the file would stay open */
   FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index2/size", "re");
   if (file != NULL) {
     if (fscanf(file, "%9ldK", &kib) != 1) kib = 0;
     fclose(file);
   }
+  pg_cancel_restore(cancel);
 #ifdef _SC_LEVEL2_CACHE_SIZE
   if (kib <= 0) kib = sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024;
 #endif
@@ -99,13 +102,14 @@ static void memory_info(int device, size_t *free_bytes, size_t *total_bytes) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   *total_bytes = (size_t)sysconf(_SC_PHYS_PAGES) * page;
   *free_bytes = (size_t)sysconf(_SC_AVPHYS_PAGES) * page;
+  const int cancel = pg_cancel_off(); /* the file would stay open */
   FILE *file = fopen("/proc/meminfo", "re");
-  if (file == NULL) return;
   char line[128];
   unsigned long long kib;
-  while (fgets(line, sizeof line, file) != NULL)
+  while (file != NULL && fgets(line, sizeof line, file) != NULL)
     if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) *free_bytes = (size_t)kib * 1024;
-  fclose(file);
+  if (file != NULL) fclose(file);
+  pg_cancel_restore(cancel);
 }
 
 static const atomic_bool never; /* stopped: nobody aborts a call that waits for its own end */

@@ -57,6 +57,7 @@ struct pg_queue {
   struct pg_step *ring;
   size_t capacity, head, count; /* capacity is a power of two */
   uint64_t pushed;              /* ticket of the newest step */
+  uint64_t given_up;            /* the newest one that a discard has seen */
   bool busy;                    /* some thread is inside a step */
   uint64_t running;             /* that step's ticket */
   bool waiting;                 /* that step waits for something outside this queue */
@@ -204,6 +205,7 @@ void pg_queue_discard(struct pg_queue *queue) {
   const size_t capacity = queue->capacity, head = queue->head, count = queue->count;
   queue->ring = NULL;
   queue->capacity = queue->head = queue->count = 0;
+  queue->given_up = queue->pushed;
   if (count > 0) tell_waiters(queue, queue->pushed - count + 1);
   note_progress(queue);
   pthread_mutex_unlock(&queue->lock);
@@ -302,7 +304,10 @@ static void *execute(void *argument) {
   pthread_mutex_unlock(&queue->lock);
   const bool dropped = atomic_load(&queue->dropped);
   pg_queue_release(queue);
-  if (dropped) count_detached(-1);
+  if (dropped) {
+    (void)pthread_detach(pthread_self()); /* from outside, libc may look at a thread that is gone */
+    count_detached(-1);
+  }
   return NULL;
 }
 
@@ -499,8 +504,10 @@ bool pg_queue_on_own_step(struct pg_queue *queue) {
 /* Raises stop and wakes the running step, whatever it waits for. */
 void pg_queue_interrupt(struct pg_queue *queue) {
   pthread_mutex_lock(&queue->lock);
-  if (queue->busy) atomic_store(&queue->stop, true);
-  if (queue->busy && queue->stoppable) tell_waiters(queue, queue->running);
+  /* a step that came after the discard is not meant: what follows it would run without it */
+  const bool meant = queue->busy && queue->running <= queue->given_up;
+  if (meant) atomic_store(&queue->stop, true);
+  if (meant && queue->stoppable) tell_waiters(queue, queue->running);
   struct pg_queue *other = queue->blocked_on;
   if (other != NULL) retain(other); /* alive: the running step holds its mark */
   pthread_mutex_unlock(&queue->lock);
@@ -530,7 +537,6 @@ void pg_queue_close(struct pg_queue *queue, bool drop) {
     pthread_mutex_lock(&queue->lock); /* the executor may have looked before the queue was empty */
     pthread_cond_signal(&queue->wake);
     pthread_mutex_unlock(&queue->lock);
-    pthread_detach(queue->thread); /* it ends with its running step, which nobody can stop */
   } else {
     pthread_join(queue->thread, NULL);
   }

@@ -7,6 +7,7 @@
 
 #include "core/environment.h"
 #include "core/status.h"
+#include "core/thread.h"
 
 /* A large cache is shared by many cores, and their results do not stay in it either: measured, 16
  * threads with 300 MiB in common gain as much by streaming as two with 32 MiB. */
@@ -15,6 +16,7 @@
 /* sysconf's answer is wrong by a factor of ten in some virtual machines. */
 static int64_t last_level_cache(void) {
   int64_t bytes = 0;
+  const int cancel = pg_cancel_off(); /* a file would stay open */
   for (int level = 3; level >= 2 && bytes == 0; level--) {
     char path[64];
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", level);
@@ -24,6 +26,7 @@ static int64_t last_level_cache(void) {
     if (fscanf(file, "%lldK", &kib) == 1 && kib > 0) bytes = kib * 1024;
     fclose(file);
   }
+  pg_cancel_restore(cancel);
   return bytes != 0 ? bytes : INT64_C(32) << 20;
 }
 

@@ -254,7 +254,10 @@ static void *execute(void *argument) {
   pthread_mutex_unlock(&queue->lock);
   const bool dropped = atomic_load(&queue->dropped);
   pg_cuda_queue_release(queue);
-  if (dropped) count_detached(-1);
+  if (dropped) {
+    (void)pthread_detach(pthread_self()); /* from outside, libc may look at a thread that is gone */
+    count_detached(-1);
+  }
   return NULL;
 }
 
@@ -550,10 +553,7 @@ static void close_at_once(struct pg_queue *queue) {
   pthread_cond_signal(&queue->wake);
   pthread_mutex_unlock(&queue->lock);
   pg_cuda_discard(queue); /* what came in between */
-  if (thread)
-    pthread_detach(queue->thread);
-  else
-    count_detached(-1);
+  if (!thread) count_detached(-1);
 }
 
 static void close_after_work(struct pg_queue *queue) {

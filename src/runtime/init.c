@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The beginning and the end of a process's use of the library. */
 #include "core/fork.h"
+#include "core/thread.h"
 #include "runtime/config.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
@@ -16,7 +17,7 @@ bool pg_is_finalized(void) { return atomic_load(&finalized); }
 
 /* The lock may be held for long, so a fork does not wait for it.  If it cannot be had, another
  * thread is half-way through an init or a finalize, and will never be done with it in the child. */
-static bool held_across_fork;
+static _Thread_local bool held_across_fork; /* threads may fork at the same time */
 static void before_fork(void) { held_across_fork = pthread_mutex_trylock(&lock) == 0; }
 static void after_fork_in_parent(void) {
   if (held_across_fork) (void)pthread_mutex_unlock(&lock);
@@ -52,9 +53,11 @@ aclError aclInit(const char *configPath) {
   PG_TRY(pg_fork_check(__func__));
   PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
            "called from work of a stream, which aclFinalize may be waiting for");
+  const int cancel = pg_cancel_off(); /* files are read: a cancelled thread would keep the lock */
   pthread_mutex_lock(&lock);
   const aclError status = init_locked(__func__, configPath);
   pthread_mutex_unlock(&lock);
+  pg_cancel_restore(cancel);
   return status;
 }
 
@@ -80,9 +83,11 @@ aclError aclFinalize(void) {
   PG_TRY(pg_fork_check(__func__));
   PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
            "called from work of a stream, it would wait for its own end");
+  const int cancel = pg_cancel_off(); /* files are read: a cancelled thread would keep the lock */
   pthread_mutex_lock(&lock);
   const aclError status = finalize_locked(__func__);
   pthread_mutex_unlock(&lock);
+  pg_cancel_restore(cancel);
   return status;
 }
 
@@ -91,6 +96,7 @@ aclError aclFinalizeReference(uint64_t *refCount) {
   PG_TRY(pg_fork_check(__func__));
   PG_CHECK(pg_inside_work == 0, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
            "called from work of a stream, it would wait for its own end");
+  const int cancel = pg_cancel_off(); /* files are read: a cancelled thread would keep the lock */
   pthread_mutex_lock(&lock);
   if (references == 0)
     status = pg_fail(__func__, ACL_ERROR_REPEAT_FINALIZE,
@@ -101,5 +107,6 @@ aclError aclFinalizeReference(uint64_t *refCount) {
     references--;
   if (status == ACL_SUCCESS && refCount != NULL) *refCount = references;
   pthread_mutex_unlock(&lock);
+  pg_cancel_restore(cancel);
   return status;
 }

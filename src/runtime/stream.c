@@ -176,9 +176,12 @@ aclError pg_stream_sync(const char *api, struct pg_stream *stream, int64_t timeo
   struct pg_failure failure;
   failure.code = ACL_SUCCESS; /* its text is large, and seldom there */
   if ((stream->flags & NEVER_SYNCHRONISED) != 0) return ACL_SUCCESS;
-  const aclError status = pg_callbacks_is_serving(stream->queue)
-                              ? ACL_ERROR_RT_FEATURE_NOT_SUPPORT
-                              : stream->backend->sync(stream->queue, timeout_ns, &failure);
+  aclError status = pg_callbacks_is_serving(stream->queue)
+                        ? ACL_ERROR_RT_FEATURE_NOT_SUPPORT
+                        : stream->backend->sync(stream->queue, timeout_ns, &failure);
+  /* a forced end just before: the queue was empty because its work was thrown away */
+  if (status == ACL_SUCCESS && failure.code == ACL_SUCCESS && atomic_load(&stream->closing))
+    status = ACL_ERROR_RT_STREAM_ABORT;
   if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
     return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                    "called from work of stream %d itself, it would wait for its own end",

@@ -8,6 +8,7 @@
 #include "core/environment.h"
 #include "core/regular_file.h"
 #include "core/status.h"
+#include "core/thread.h"
 #include "poolgrad.h"
 
 #ifndef POOLGRAD_VERSION
@@ -45,7 +46,7 @@ static aclError open_info(const char *api, const char *home, const char *package
   return ACL_SUCCESS;
 }
 
-static aclError package_version(const char *api, const char *package, char out[static 128]) {
+static aclError find_version(const char *api, const char *package, char out[static 128]) {
   const char *home = pg_getenv("ASCEND_HOME_PATH");
   if (home == NULL || home[0] == '\0')
     return pg_fail(api, ACL_ERROR_INVALID_FILE, "ASCEND_HOME_PATH is not set, set_env.sh sets it");
@@ -63,6 +64,14 @@ static aclError package_version(const char *api, const char *package, char out[s
     return pg_fail(api, ACL_ERROR_INVALID_FILE,
                    "version.info of package %s has no line Version=", package);
   return ACL_SUCCESS;
+}
+
+/* A thread that is cancelled while it reads would leave the file open. */
+static aclError package_version(const char *api, const char *package, char out[static 128]) {
+  const int cancel = pg_cancel_off();
+  const aclError status = find_version(api, package, out);
+  pg_cancel_restore(cancel);
+  return status;
 }
 
 /* major.minor.patch, then perhaps .alpha1, .beta2 or .rc3. */
