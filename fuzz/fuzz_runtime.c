@@ -395,6 +395,9 @@ static void call_end_stream(struct input *in) {
   if (what == 0 && !free_to_wait(&c)) return;
   if (what == 2) {
     EXPECT(aclrtStreamAbort(c.handle), c.code);
+    /* a wait whose time was over before the abort has failed, one that was ended by it has not */
+    if (c.stream != NULL && c.stream->fails) (void)aclrtSynchronizeStream(c.handle);
+    (void)aclGetRecentErrMsg();
     if (c.stream != NULL) forget_work(c.stream);
     return;
   }
