@@ -14,6 +14,7 @@ class Fault:
     edits: tuple  # (begin, end, text), in order, apart from each other
     before: str
     after: str
+    around: str  # the line and the next one, with single blanks
 
     def apply(self, text):
         for begin, end, new in reversed(self.edits):
@@ -88,7 +89,9 @@ class Source:
         before = self.text[first:last]
         after = self.text[first:begin] + edits[0][2] + self.text[end:last]
         shown = [re.sub(r"\s+", " ", s).strip() for s in (before, after)]
-        return Fault(self.file, line, self.function_at(begin), operator, tuple(edits), *shown)
+        around = " ".join(self.text[first:].split("\n", 2)[:2])
+        return Fault(self.file, line, self.function_at(begin), operator, tuple(edits), *shown,
+                     re.sub(r"\s+", " ", around).strip())
 
 
 def each(source, pattern, flags=0):
@@ -103,7 +106,8 @@ FLIPPED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 
 def comparison(source):
     for m in each(source, r"(?<=\s)(<=|>=|==|!=|<|>)(?=\s)"):
-        yield source.fault("comparison", (*m.span(1), FLIPPED[m.group(1)]))
+        name = "equality" if m.group(1) in ("==", "!=") else "comparison"
+        yield source.fault(name, (*m.span(1), FLIPPED[m.group(1)]))
 
 
 def logic(source):
@@ -178,15 +182,25 @@ def wake(source):
 
 OPERATORS = (comparison, logic, arithmetic, constant, loop, negation, dropped_check, success, swap, lock, atomic, wake)
 
-# Faults that are none: (file, function, operator, text of the line; each a regular expression), why.
+# Faults that are none: (file, function, operator, text of the line and the next; each a regular expression), why.
 EQUIVALENT = (
+    (("", "", "comparison", r"([\w.>()\[\]-]+) [<>]=? ([^?;&|]+?) \? (\1 : \2\b|\2 : \1\b)(?! [-+*/])"),
+     "the lesser or greater of two: either will do if they are equal"),
+    (("", "", "comparison", r"if \((\S+) [<>]=? ([^&|]+?)\) \1 = \2;"),
+     "a limit: what is equal to it stays as it is"),
+    (("ops/pool_plan", "^(tile_\\w+|even_part|most_touching|most_cells|is_last|at_least_one)$", "", ""),
+     "how planes are cut into boxes: a matter of speed, every cut gives the same bits"),
+    (("cpu/stream", "^(last_level_cache|pg_prefers_stream)$", "", ""),
+     "from which size on results go past the caches: a matter of speed"),
+    (("cpu/queue", "^(is_quiet|spin|trim)$", "", ""), "patience, and rings that are kept: a matter of speed"),
+    (("cpu/workers", "^(spin|spin_until_left|pg_workers_are_awake)$", "", ""), "patience: a matter of speed"),
 )
 
 
 def equivalent(fault):
     """Why this fault is none, or None."""
     for patterns, why in EQUIVALENT:
-        if all(re.search(p, s) for p, s in zip(patterns, (fault.file, fault.function, fault.operator, fault.before))):
+        if all(re.search(p, s) for p, s in zip(patterns, (fault.file, fault.function, fault.operator, fault.around))):
             return why
     return None
 
