@@ -279,7 +279,7 @@ aclError pg_device_synchronize(const char *api, int64_t timeout_ns) {
     if (stream->context->device_id == device) {
       const int64_t now = pg_now_ns(), left = deadline > now ? deadline - now : 0;
       const aclError status =
-          pg_stream_sync(api, stream, deadline == PG_FOREVER ? PG_FOREVER : left);
+          pg_stream_sync_if_there(api, stream, deadline == PG_FOREVER ? PG_FOREVER : left);
       if (first == ACL_SUCCESS) first = status;
     }
     pg_stream_release(stream);

@@ -172,29 +172,44 @@ bool pg_stream_is_inside(struct pg_stream *stream) {
   return stream->backend->on_own_step(stream->queue) || pg_callbacks_is_serving(stream->queue);
 }
 
+static aclError wait_for(struct pg_stream *stream, int64_t timeout_ns, struct pg_failure *failure) {
+  failure->code = ACL_SUCCESS; /* its text is large, and seldom there */
+  if ((stream->flags & NEVER_SYNCHRONISED) != 0) return ACL_SUCCESS;
+  if (pg_callbacks_is_serving(stream->queue)) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+  const aclError status = stream->backend->sync(stream->queue, timeout_ns, failure);
+  /* a forced end just before: the queue was empty because its work was thrown away */
+  const bool lost = failure->code == ACL_SUCCESS && atomic_load(&stream->closing);
+  return status == ACL_SUCCESS && lost ? ACL_ERROR_RT_STREAM_ABORT : status;
+}
+
+/* What came of the waiting, as the call's own failure. */
+static aclError tell(const char *api, const struct pg_stream *stream, int64_t timeout_ns,
+                     aclError status, const struct pg_failure *failure) {
+  const int id = (int)stream->id;
+  if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
+    return pg_fail(api, status,
+                   "called from work of stream %d itself, it would wait for its own end", id);
+  if (status == ACL_ERROR_RT_STREAM_ABORT)
+    return pg_fail(api, status, "work of stream %d was discarded by an abort or a forced end", id);
+  if (status != ACL_SUCCESS)
+    return pg_fail(api, status, "stream %d still had work after %lld ms", id,
+                   (long long)(timeout_ns / PG_NS_PER_MS));
+  if (failure->code != ACL_SUCCESS)
+    return pg_fail(api, failure->code, "stream %d failed: %s", id, failure->text);
+  return ACL_SUCCESS;
+}
+
 aclError pg_stream_sync(const char *api, struct pg_stream *stream, int64_t timeout_ns) {
   struct pg_failure failure;
-  failure.code = ACL_SUCCESS; /* its text is large, and seldom there */
-  if ((stream->flags & NEVER_SYNCHRONISED) != 0) return ACL_SUCCESS;
-  aclError status = pg_callbacks_is_serving(stream->queue)
-                        ? ACL_ERROR_RT_FEATURE_NOT_SUPPORT
-                        : stream->backend->sync(stream->queue, timeout_ns, &failure);
-  /* a forced end just before: the queue was empty because its work was thrown away */
-  if (status == ACL_SUCCESS && failure.code == ACL_SUCCESS && atomic_load(&stream->closing))
-    status = ACL_ERROR_RT_STREAM_ABORT;
-  if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
-    return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                   "called from work of stream %d itself, it would wait for its own end",
-                   (int)stream->id);
-  if (status == ACL_ERROR_RT_STREAM_ABORT)
-    return pg_fail(api, status, "work of stream %d was discarded by an abort or a forced end",
-                   (int)stream->id);
-  if (status != ACL_SUCCESS)
-    return pg_fail(api, status, "stream %d still had work after %lld ms", (int)stream->id,
-                   (long long)(timeout_ns / PG_NS_PER_MS));
-  if (failure.code != ACL_SUCCESS)
-    return pg_fail(api, failure.code, "stream %d failed: %s", (int)stream->id, failure.text);
-  return ACL_SUCCESS;
+  const aclError status = wait_for(stream, timeout_ns, &failure);
+  return tell(api, stream, timeout_ns, status, &failure);
+}
+
+aclError pg_stream_sync_if_there(const char *api, struct pg_stream *stream, int64_t timeout_ns) {
+  struct pg_failure failure;
+  const aclError status = wait_for(stream, timeout_ns, &failure);
+  if (status == ACL_ERROR_RT_STREAM_ABORT && atomic_load(&stream->closing)) return ACL_SUCCESS;
+  return tell(api, stream, timeout_ns, status, &failure);
 }
 
 static aclError create_public(const char *api, aclrtStream *out, uint32_t priority,

@@ -33,6 +33,7 @@ wanted() { # <program> <names>
 }
 
 for program in "$tests"/test_ops_* "$tests"/test_cuda_* "$tests"/test_runtime_*; do
+  [[ $program != *_second_backend ]] || continue # brings a device of its own
   [ -x "$program" ] && [ -f "$program" ] && wanted "$(basename "$program")" "$@" || continue
   case $program in
     */test_runtime_*) run cuda "$program" ;;
