@@ -14,11 +14,9 @@ static void describe(int device, char *text, size_t size) {
   (void)snprintf(text, size, "second %d", device);
 }
 
-static bool can_reach(int device, int peer) { return device != peer; }
-
 static aclError reach(int device, int peer, bool enable) {
-  (void)device, (void)peer, (void)enable;
-  return atomic_load(&state.refusal);
+  const aclError refusal = atomic_load(&state.refusal);
+  return refusal != ACL_SUCCESS ? refusal : state.cpu->reach(device, peer, enable);
 }
 
 static aclError host_register(int device, void *memory, size_t bytes, bool read_only) {
@@ -60,7 +58,6 @@ const struct pg_backend *poolgrad_cuda_backend(size_t size_of_backend, const cha
   made.on_host = false;
   made.device_count = device_count;
   made.describe = describe;
-  made.can_reach = can_reach;
   made.reach = reach;
   made.host_register = host_register;
   made.host_unregister = host_unregister;
