@@ -8,8 +8,9 @@
 
 Test programs are linked to the library as shared objects: one with the kernels of each instruction set, one with the
 rest. A fault costs the compilation of the files that contain it and a link of that object. A fault in kernels is
-planted in the plain and the AVX2 set alone, and the tests are run on these. Removed locks are looked for with
-ThreadSanitizer. A fault is caught when a test program fails, crashes or takes far longer than without it.
+planted in the plain and the AVX2 set alone, and the tests are run on these. As CI does, faults are also looked for with
+ThreadSanitizer, if they are removed locks and the like, and with AddressSanitizer, if nothing else has caught them. A
+fault is caught when a test program fails, crashes or takes far longer than without it.
 
 The kinds of faults, and those known to be none, are in tools/mutations.py. The table of results is results.tsv in the
 folder; what is in it already is not run again.
@@ -36,7 +37,6 @@ import mutations
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ENOUGH = 95.0  # percent
-EXTRACTING = threading.Lock()  # one job takes an object out of libgcc, the others find it
 
 # What is planted where: the share of each group of files.
 GROUPS = {
@@ -52,14 +52,16 @@ SETS = ("scalar", "avx2")  # the kernel sets that faults in kernels are planted 
 RACY = {"removed lock", "dropped store"}  # faults that only ThreadSanitizer may see
 
 # Kernels are tried as tests/isa/check_isa.sh does it.
+STRESS = ["--seconds", "8", "--seed", "1"]
 KERNEL_TESTS = [("test_ops_tails", {}), ("test_ops_problems", {}), ("test_ops_tails", {"POOLGRAD_STREAM_BYTES": "1"}),
-                ("test_ops_problems", {"POOLGRAD_STREAM_BYTES": "1"}), ("test_ops_strays", {}), ("test_ops_indices", {}),
-                ("test_ops_gradient", {}), ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3"}),
+                ("test_ops_problems", {"POOLGRAD_STREAM_BYTES": "1"}), ("test_ops_strays", {}),
+                ("test_ops_indices", {}), ("test_ops_gradient", {}), ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3"}),
                 ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3", "POOLGRAD_STREAM_BYTES": "1"})]
 
 
 def run(command, **more):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          **more)
 
 
 def must(command, **more):
@@ -74,8 +76,9 @@ def must(command, **more):
 class Build:
     """The objects of the library and of the tests, with CMake's own flags for each file, and what is linked of them."""
 
-    def __init__(self, folder, flags, plain_kernels=False):
-        self.folder, self.flags, self.plain_kernels = pathlib.Path(folder), flags, plain_kernels
+    def __init__(self, folder, flags, sets):
+        """sets: the kernel sets that have these flags, and faults in kernels."""
+        self.folder, self.flags, self.sets = pathlib.Path(folder), flags, sets
         self.launcher = ["ccache"] if shutil.which("ccache") else []
         must(["cmake", "-S", ROOT, "-B", self.folder / "cmake", "-DCMAKE_BUILD_TYPE=None", "-DPOOLGRAD_CUDA=OFF",
               "-DPOOLGRAD_WERROR=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_C_FLAGS=-Og"])
@@ -83,12 +86,13 @@ class Build:
         self.commands = {}
         for entry in entries:
             file = os.path.relpath(entry["file"], ROOT)
-            if re.match(r"src/|tests/(\w+\.c$|second_backend/)", file) and file not in self.commands:
+            if re.match(r"src/|tests/(\w+\.c$|second_backend/|stress/)", file) and file not in self.commands:
                 self.commands[file] = self.arguments(entry["command"], file)
         self.library = sorted(f for f in self.commands if f.startswith("src/"))
         self.kernels = [f for f in self.library if "/isa_" in f]
         self.tests = sorted(f for f in self.commands if re.match(r"tests/test_\w+\.c$", f))
         self.shared = sorted(f for f in self.commands if re.match(r"tests/(?!test_)\w+\.c$", f))
+        self.stress = [f for f in self.commands if f.startswith("tests/stress/")]
         self.plugins = [f for f in self.commands if f == "tests/second_backend/second_backend.c"]
         listed = re.search(r"set\(requests([^)]*)\)", (ROOT / "tests/CMakeLists.txt").read_text())
         self.wraps = [f"-Wl,--wrap={name}" for name in listed.group(1).split()] if listed else []
@@ -96,10 +100,14 @@ class Build:
     def arguments(self, command, file):
         words = [w for w in shlex.split(command) if not w.startswith("-DPROBLEMS=") and w != "ccache"]
         words = words[:words.index("-o")]
-        words = [w for i, w in enumerate(words) if w not in ("-MD", "-MT", "-MF") and words[i - 1] not in ("-MT", "-MF")]
+        dependencies = ("-MT", "-MF")
+        words = [w for i, w in enumerate(words) if w not in ("-MD", *dependencies) and words[i - 1] not in dependencies]
         # Names stay visible from one shared object to the next, and functions are still inlined.
         words += ["-fvisibility=default", "-fno-semantic-interposition", "-fPIC", "-w", '-DPROBLEMS="problems"']
-        return words + ([] if self.plain_kernels and "/isa_" in file else self.flags)
+        return words + (self.flags if "/isa_" not in file or self.has_faults(file) else [])
+
+    def has_faults(self, kernels):
+        return any(kernels.endswith(f"isa_{name}.c") for name in self.sets)
 
     def object_of(self, file):
         return self.folder / (file.replace("/", "_") + ".o")
@@ -116,6 +124,7 @@ class Build:
 
     def compile_all(self, jobs):
         self.folder.mkdir(parents=True, exist_ok=True)
+        must(["ar", "x", "--output", self.folder, must(["gcc", "-print-libgcc-file-name"]).strip(), "cpuinfo.o"])
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for file, done in zip(self.commands, pool.map(lambda f: self.compile(f, self.object_of(f)), self.commands)):
                 if done.returncode != 0:
@@ -135,11 +144,8 @@ class Build:
         if only is None or not set(only) <= set(self.kernels):
             rest = [o for f, o in objects.items() if f not in self.kernels]
             self.link(to / "libpg_rest.so", rest)
+        if "libpg_rest.so" in os.listdir(to) and not self.flags:
             # Of libgcc only this: it has a __wrap_pthread_create of its own.
-            with EXTRACTING:
-                if not (self.folder / "cpuinfo.o").exists():
-                    libgcc = must(["gcc", "-print-libgcc-file-name"]).strip()
-                    must(["ar", "x", "--output", self.folder, libgcc, "cpuinfo.o"])
             self.link(to / "faults/libpg_rest.so", [*rest, self.folder / "cpuinfo.o"], [*self.wraps, "-nodefaultlibs"])
 
     def uses_faults(self, test):
@@ -153,13 +159,18 @@ class Build:
         must(["ar", "rcs", archive, *(self.object_of(f) for f in self.shared)])
         for plugin in self.plugins:
             self.link(to / f"lib{pathlib.Path(plugin).stem}.so", [self.object_of(plugin)])
-        kernels = [f"-lpg_{pathlib.Path(f).stem}" for f in self.kernels]
         for test in wanted:
             faults = self.uses_faults(test)
-            must(["gcc", "-s", *self.flags, self.object_of(test), archive, *(self.wraps if faults else []),
-                  f"-L{libraries / 'faults' if faults else libraries}", f"-L{libraries}", "-Wl,--no-as-needed,--export-dynamic",
-                  "-lpg_rest", *kernels, "-lcmocka", "-lpthread", "-ldl", "-lm",
-                  "-o", to / ("faults" if faults else "") / pathlib.Path(test).stem])
+            inner = "faults" if faults else ""
+            self.link_program(to / inner / pathlib.Path(test).stem, [self.object_of(test), archive],
+                              [libraries / inner, libraries], self.wraps if faults else [])
+        self.link_program(to / "stress", [*map(self.object_of, self.stress), archive], [libraries])
+
+    def link_program(self, out, objects, libraries, more=()):
+        kernels = [f"-lpg_{pathlib.Path(f).stem}" for f in self.kernels]
+        must(["gcc", "-s", *self.flags, *objects, *more, *(f"-L{folder}" for folder in libraries),
+              "-Wl,--no-as-needed,--export-dynamic", "-lpg_rest", *kernels, "-lcmocka", "-lpthread", "-ldl", "-lm",
+              "-o", out])
 
     def users_of(self, file):
         """The files of the library that are compiled anew when this one changes."""
@@ -172,7 +183,7 @@ class Build:
             if f"/{file}" in included:
                 users.append(candidate)
         if file.endswith(".inc") or "/kernels/" in file:
-            users = [u for u in users if u not in self.kernels or any(u.endswith(f"isa_{s}.c") for s in SETS)]
+            users = [u for u in users if u not in self.kernels or self.has_faults(u)]
         return users
 
 
@@ -216,8 +227,8 @@ def chosen(args):
 # --- preparing --------------------------------------------------------------------------------------------------------
 
 class Planter:
-    def __init__(self, to, build, racy):
-        self.to, self.build, self.racy = to, build, racy
+    def __init__(self, to, build, sanitized):
+        self.to, self.build, self.sanitized = to, build, sanitized
 
     def plant(self, fault, number):
         """A row of the plan, or None: the fault does not compile, or changes nothing that is executed."""
@@ -228,8 +239,10 @@ class Planter:
         folder = self.to / f"mutants/{number:04}"
         shutil.rmtree(folder, ignore_errors=True)
         self.build.link_library(folder, plain, list(plain))
-        if racy:
-            self.racy.link_library(folder / "tsan", self.objects(self.racy, fault), [fault.file])
+        for name, build in self.sanitized.items():
+            if name != "tsan" or racy:
+                objects = self.objects(build, fault)
+                build.link_library(folder / name, objects, list(objects))
         row = {k: getattr(fault, k) for k in ("file", "line", "function", "operator", "before", "after")}
         return {"id": number, "racy": racy, **row}
 
@@ -246,28 +259,29 @@ class Planter:
                     return None
                 differs = differs or kept.read_bytes() != build.object_of(user).read_bytes()
                 objects[user] = kept
-            return objects if differs else None
+            return objects if differs or build is not self.build else None
 
 
 def prepare(args, to):
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
     work = ROOT / "build/mutate"
-    build = Build(work / "plain", [])
-    racy = Build(work / "tsan", ["-fsanitize=thread"], plain_kernels=True)
-    for b, libraries, programs in ((build, to / "lib", to / "tests"), (racy, to / "lib/tsan", to / "tests/tsan")):
+    build = Build(work / "plain", [], SETS)
+    sanitized = {"tsan": Build(work / "tsan", ["-fsanitize=thread"], []),
+                 "asan": Build(work / "asan", ["-fsanitize=address"], SETS[:1])}
+    for name, b in (("", build), *sanitized.items()):
         b.compile_all(args.jobs)
-        b.link_library(libraries)
+        b.link_library(to / "lib" / name)
         # A privileged program may not look for libraries in a folder that a variable names.
         wanted = [t for t in b.tests if not re.search(r"_(cuda|privileged)", t) and
-                  (b is build or not (re.search(r"_(ops|check)", t) or b.uses_faults(t)))]
-        b.link_tests(programs, libraries, wanted)
-        copy_needed(programs / "test_tensor", to / "lib")
+                  (b is build or not b.uses_faults(t)) and (name != "tsan" or not re.search(r"_(ops|check)", t))]
+        b.link_tests(to / "tests" / name, to / "lib" / name, wanted)
+        copy_needed(to / "tests" / name / "test_tensor", to / "lib")
     shutil.copytree(ROOT / "tests/problems", to / "problems")
     for script in ("mutate.py", "mutations.py"):
         shutil.copy(ROOT / "tools" / script, to)
 
-    planter, plan, number = Planter(to, build, racy), [], 0
+    planter, plan, number = Planter(to, build, sanitized), [], 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for quota, faults in chosen(args):
             found = 0
@@ -306,8 +320,11 @@ class Runner:
         """All: (name shown, program, environment)."""
         programs = self.folder / "tests"
         plain = [(str(p.relative_to(programs)), p, {}) for p in sorted(programs.glob("**/test_*"))]
+        plain += [(str(p.relative_to(programs)), p, {}) for p in sorted(programs.glob("**/stress"))]
         kernels = [(f"{isa}/{name}" + "".join(f" {v}" for v in more), programs / name,
                     {"POOLGRAD_ISA": isa, **more}) for isa in SETS for name, more in KERNEL_TESTS]
+        kernels += [("asan/" + name, programs / "asan" / path.name, more) for name, path, more in kernels
+                    if more["POOLGRAD_ISA"] == SETS[0]]
         return plain + kernels
 
     def run(self, test, mutant=None, limit=600):
@@ -316,12 +333,14 @@ class Runner:
         folders = [self.folder / "lib"]
         if mutant is not None:
             folders.insert(0, self.folder / f"mutants/{mutant['id']:04}")
-        inner = name.split("/")[0] if re.match("tsan/|faults/", name) else ""
+        inner = name.split("/")[0] if re.match("[at]san/|faults/", name) else ""
         path = [f for folder in folders for f in ([folder / inner] if inner else []) + [folder]]
         env = {k: v for k, v in os.environ.items() if not re.match("POOLGRAD_|ASCEND_", k)}
-        env |= {"LD_LIBRARY_PATH": ":".join(map(str, path)), "TSAN_OPTIONS": "halt_on_error=1 exitcode=66", **more}
+        env |= {"LD_LIBRARY_PATH": ":".join(map(str, path)), "TSAN_OPTIONS": "halt_on_error=1 exitcode=66",
+                "ASAN_OPTIONS": "detect_leaks=1 alloc_dealloc_mismatch=0", **more}
         # Its address space must not be random: ThreadSanitizer cannot live in every place.
         command = (self.apart if inner == "tsan" else []) + [str(program)]
+        command += STRESS if program.name == "stress" else []
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(command, cwd=self.folder, env=env, stdout=output, stderr=output,
                                        stdin=subprocess.DEVNULL, start_new_session=True)
@@ -336,7 +355,9 @@ class Runner:
             process.wait()
         if status in (0, 77):
             return None
-        return status if status == "hang" else "race" if status == 66 else f"exit {status}" if status > 0 else f"signal {-status}"
+        if status == "hang":
+            return status
+        return "race" if status == 66 else f"exit {status}" if status > 0 else f"signal {-status}"
 
     def measure(self, jobs):
         """Every test without a fault, several at once as later; those that fail by themselves are left out."""
@@ -352,17 +373,20 @@ class Runner:
                     print(f"left out, fails without a fault: {name} ({failure})", flush=True)
 
     def order(self, mutant):
-        """First what caught faults in this file before, then what has its name, then the quick ones."""
+        """First what caught faults in this file before, then what has its name, then the quick ones; ASan at last."""
         kernels = mutant["file"].endswith(".inc")
         words = set(re.split(r"[_/.]", mutant["file"])) - {"src", "c", "pool", "backward"}
         def wanted(name):
-            if "/" not in name or name.startswith("faults/"):
-                return not kernels
-            return mutant["racy"] if name.startswith("tsan/") else kernels or "/kernels/" in mutant["file"]
+            if name.startswith("tsan/"):
+                return mutant["racy"]
+            if re.search(f"(^|/)({'|'.join(SETS)})/", name):
+                return kernels or "/kernels/" in mutant["file"]
+            return not kernels
         def key(test):
             name = test[0]
             likeness = len(words & set(re.split(r"[_/]", name)))
-            return -self.kills[mutant["file"], name], -likeness if self.seconds[name] < 5 else 0, self.seconds[name]
+            return (name.startswith("asan/"), -self.kills[mutant["file"], name],
+                    -likeness if self.seconds[name] < 5 else 0, self.seconds[name])
         return sorted((t for t in self.tests() if t[0] in self.seconds and wanted(t[0])), key=key)
 
     def judge(self, mutant):
@@ -430,7 +454,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200, help="how many faults")
     parser.add_argument("--seed", type=int, default=1, help="another one plants other faults")
-    parser.add_argument("--only", default="", metavar="PATH", help="in files that begin so: src/ops, src/runtime/event.c")
+    parser.add_argument("--only", default="", metavar="PATH", help="in files that begin so: src/ops")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at once")
     parser.add_argument("--prepare", type=pathlib.Path, metavar="DIR")
     parser.add_argument("--run", type=pathlib.Path, metavar="DIR")

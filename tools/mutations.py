@@ -42,7 +42,7 @@ SENTENCE = re.compile(r"\b(PG_CHECK(?:_AS)?|pg_fail(?:_with)?|pg_failure_set|pg_
 
 def hide(text):
     """The text with blanks for all in which a fault would be none, or only a word of a sentence: comments, strings, the
-    preprocessor's lines, what is printed, named constants (sizes and patience, by and large) and compile-time checks."""
+    preprocessor's lines, what is printed, named constants (sizes and patience by and large), compile-time checks."""
     code = re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S)
     code = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", blank, code, flags=re.M)
     quoted = re.sub(r'"(?:[^"\\\n]|\\.)*"', lambda m: '"' + " " * (len(m.group()) - 2) + '"', code)
@@ -190,6 +190,10 @@ EQUIVALENT = (
      "a limit: what is equal to it stays as it is"),
     (("ops/pool_plan", "^(tile_\\w+|even_part|most_touching|most_cells|is_last|at_least_one)$", "", ""),
      "how planes are cut into boxes: a matter of speed, every cut gives the same bits"),
+    (("ops/overlap", "^insert$", "comparison|loop bound", "stride < stride"),
+     "the order of the search: a matter of speed, the answer is the same"),
+    (("ops/overlap", "^choose$", "off by one", r"stride [-+] 1\)"), "bounds of the search that may be too wide"),
+    (("", "", "", r"^if \(.*\) pg_log\("), "what the log is told"),
     (("cpu/stream", "^(last_level_cache|pg_prefers_stream)$", "", ""),
      "from which size on results go past the caches: a matter of speed"),
     (("cpu/queue", "^(is_quiet|spin|trim)$", "", ""), "patience, and rings that are kept: a matter of speed"),
