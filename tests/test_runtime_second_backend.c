@@ -297,16 +297,6 @@ static void memory_that_the_device_refuses_is_not_registered(void **state) {
   OK_OR_SAY(aclrtHostUnregister(own));
 }
 
-static void a_captured_stream_takes_no_host_work(void **state) {
-  (void)state;
-  atomic_store(&second->captured, true);
-  FAILS(aclrtLaunchHostFunc(on(FIRST), wait_at_gate, NULL), 207000, "aclrtLaunchHostFunc",
-        "is being captured");
-  atomic_store(&second->captured, false);
-}
-
-/* --- waits for the other backend's events --- */
-
 static aclrtEvent held_event(int device) {
   aclrtEvent event;
   OK_OR_SAY(aclrtSetDevice(device));
@@ -315,6 +305,22 @@ static aclrtEvent held_event(int device) {
   OK_OR_SAY(aclrtRecordEvent(event, on(device)));
   return event;
 }
+
+static void a_captured_stream_takes_no_host_work(void **state) {
+  (void)state;
+  atomic_store(&second->captured, true);
+  FAILS(aclrtLaunchHostFunc(on(FIRST), wait_at_gate, NULL), 207000, "aclrtLaunchHostFunc",
+        "is being captured");
+  aclrtEvent event = held_event(CPU);
+  FAILS(aclrtStreamWaitEvent(on(FIRST), event), 207000, "aclrtStreamWaitEvent",
+        "is being captured");
+  atomic_store(&second->captured, false);
+  sem_post(&gate);
+  OK_OR_SAY(aclrtSynchronizeStream(on(CPU)));
+  OK_OR_SAY(aclrtDestroyEvent(event));
+}
+
+/* --- waits for the other backend's events --- */
 
 static void mark_passed(void *flag) { atomic_store((atomic_bool *)flag, true); }
 

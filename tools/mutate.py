@@ -144,9 +144,10 @@ class Build:
         if only is None or not set(only) <= set(self.kernels):
             rest = [o for f, o in objects.items() if f not in self.kernels]
             self.link(to / "libpg_rest.so", rest)
-        if "libpg_rest.so" in os.listdir(to) and not self.flags:
-            # Of libgcc only this: it has a __wrap_pthread_create of its own.
-            self.link(to / "faults/libpg_rest.so", [*rest, self.folder / "cpuinfo.o"], [*self.wraps, "-nodefaultlibs"])
+            if not self.flags:
+                # Of libgcc only this: it has a __wrap_pthread_create of its own.
+                rest.append(self.folder / "cpuinfo.o")
+                self.link(to / "faults/libpg_rest.so", rest, [*self.wraps, "-nodefaultlibs"])
 
     def uses_faults(self, test):
         return re.search(r'^#include "fault(s|_scenario)\.h"', (ROOT / test).read_text(), re.M) is not None
