@@ -51,12 +51,15 @@ GROUPS = {
 SETS = ("scalar", "avx2")  # the kernel sets that faults in kernels are planted in
 RACY = {"removed lock", "dropped store"}  # faults that only ThreadSanitizer may see
 
-# Kernels are tried as tests/isa/check_isa.sh does it.
 STRESS = ["--seconds", "8", "--seed", "1"]
-KERNEL_TESTS = [("test_ops_tails", {}), ("test_ops_problems", {}), ("test_ops_tails", {"POOLGRAD_STREAM_BYTES": "1"}),
-                ("test_ops_problems", {"POOLGRAD_STREAM_BYTES": "1"}), ("test_ops_strays", {}),
-                ("test_ops_indices", {}), ("test_ops_gradient", {}), ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3"}),
-                ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3", "POOLGRAD_STREAM_BYTES": "1"})]
+# Kernels are tried as tests/isa/check_isa.sh does it.
+KERNEL_TESTS = [
+    ("test_ops_tails", {}), ("test_ops_tails", {"POOLGRAD_STREAM_BYTES": "1"}),
+    ("test_ops_problems", {}), ("test_ops_problems", {"POOLGRAD_STREAM_BYTES": "1"}),
+    ("test_ops_strays", {}), ("test_ops_indices", {}), ("test_ops_gradient", {}),
+    ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3"}),
+    ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3", "POOLGRAD_STREAM_BYTES": "1"}),
+]
 
 
 def run(command, **more):
@@ -79,6 +82,7 @@ class Build:
     def __init__(self, folder, flags, sets):
         """sets: the kernel sets that have these flags, and faults in kernels."""
         self.folder, self.flags, self.sets = pathlib.Path(folder), flags, sets
+        self.included, self.asking = {}, threading.Lock()  # what each file includes
         self.launcher = ["ccache"] if shutil.which("ccache") else []
         must(["cmake", "-S", ROOT, "-B", self.folder / "cmake", "-DCMAKE_BUILD_TYPE=None", "-DPOOLGRAD_CUDA=OFF",
               "-DPOOLGRAD_WERROR=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_C_FLAGS=-Og"])
@@ -177,15 +181,11 @@ class Build:
         """The files of the library that are compiled anew when this one changes."""
         if file.endswith(".c"):
             return [file]
-        users = []
-        for candidate in self.library:
-            words = self.commands[candidate]
-            included = run([*words, "-MM", ROOT / candidate]).stdout
-            if f"/{file}" in included:
-                users.append(candidate)
-        if file.endswith(".inc") or "/kernels/" in file:
-            users = [u for u in users if u not in self.kernels or self.has_faults(u)]
-        return users
+        with self.asking:
+            if not self.included:
+                self.included = {f: run([*self.commands[f], "-MM", ROOT / f]).stdout for f in self.library}
+        return [f for f in self.library if f"/{file}" in self.included[f] and
+                (f not in self.kernels or self.has_faults(f))]
 
 
 def copy_needed(program, to):
