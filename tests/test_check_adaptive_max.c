@@ -283,6 +283,14 @@ static void work_that_is_absurd_for_its_memory_is_refused(void **state) {
           "gradOutput is [1,1,2147483648,1073741824], but all tensors together span 12 bytes of "
           "memory, for which at most 1073741824 elements of gradOutput are allowed",
           set_plane(&c, 1, 1), set_outputs(&c, INT64_C(1) << 31, INT64_C(1) << 30));
+  /* a gradient, an index and 2^24 cells of 4 bytes each: 64 outputs for every byte, and no more */
+  const int64_t bytes = ((INT64_C(1) << 24) + 2) * 4;
+  ACCEPTED(2, set_plane(&c, 1, INT64_C(1) << 24), set_outputs(&c, 1, 64 * bytes + 63));
+  REFUSED(
+      2,
+      "gradOutput is [1,1,1,4294967872], but all tensors together span 67108872 bytes of memory, "
+      "for which at most 4294967808 elements of gradOutput are allowed",
+      set_plane(&c, 1, INT64_C(1) << 24), set_outputs(&c, 1, 64 * bytes + 64));
 }
 
 static int set_up(void **state) {

@@ -140,6 +140,22 @@ static void finalize_also_ends_a_destroy_that_waits(void **state) {
   OK_OR_SAY(aclInit(NULL));
 }
 
+/* The host function that runs ends by itself; what is lost is the one step behind it. */
+static void stand(void *unused);
+
+static void a_thread_that_waits_for_a_discarded_step_is_told(void **state) {
+  (void)state;
+  static struct blocked_call waiter;
+  OK_OR_SAY(aclrtLaunchHostFunc(stream, stand, NULL));
+  OK_OR_SAY(aclrtMemsetAsync(word, sizeof *word, 1, sizeof *word, stream));
+  assert_true(arrives(&entered, LONG_MS));
+  begin_call(&waiter, synchronise);
+  OK_OR_SAY(aclrtStreamAbort(stream));
+  sem_post(&gate);
+  assert_int_equal(finish_call(&waiter), ACL_ERROR_RT_STREAM_ABORT);
+  assert_int_equal(fetch_byte(word), 0);
+}
+
 /* Work that ends by itself is waited for, however long it takes; so are waits for it. */
 static void stand(void *unused) {
   (void)unused;
@@ -425,6 +441,7 @@ int main(void) {
       TEST(finalize_ends_waits_that_nobody_will_end),
       TEST(abort_ends_every_wait_and_keeps_the_stream),
       TEST(finalize_also_ends_a_destroy_that_waits),
+      TEST(a_thread_that_waits_for_a_discarded_step_is_told),
       TEST(finalize_waits_for_work_that_ends),
       TEST(a_call_whose_work_is_absurd_for_its_memory_is_refused),
       TEST(a_call_with_a_million_outputs_in_one_element_is_done),
