@@ -189,13 +189,13 @@ static aclError tell(const char *api, const struct pg_stream *stream, int64_t ti
   if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
     return pg_fail(api, status,
                    "called from work of stream %d itself, it would wait for its own end", id);
-  if (status == ACL_ERROR_RT_STREAM_ABORT)
-    return pg_fail(api, status, "work of stream %d was discarded by an abort or a forced end", id);
-  if (status != ACL_SUCCESS)
+  if (status != ACL_SUCCESS && status != ACL_ERROR_RT_STREAM_ABORT)
     return pg_fail(api, status, "stream %d still had work after %lld ms", id,
                    (long long)(timeout_ns / PG_NS_PER_MS));
   if (failure->code != ACL_SUCCESS)
     return pg_fail(api, failure->code, "stream %d failed: %s", id, failure->text);
+  if (status == ACL_ERROR_RT_STREAM_ABORT)
+    return pg_fail(api, status, "work of stream %d was discarded by an abort or a forced end", id);
   return ACL_SUCCESS;
 }
 
@@ -208,7 +208,8 @@ aclError pg_stream_sync(const char *api, struct pg_stream *stream, int64_t timeo
 aclError pg_stream_sync_if_there(const char *api, struct pg_stream *stream, int64_t timeout_ns) {
   struct pg_failure failure;
   const aclError status = wait_for(stream, timeout_ns, &failure);
-  if (status == ACL_ERROR_RT_STREAM_ABORT && atomic_load(&stream->closing)) return ACL_SUCCESS;
+  const bool gone = status == ACL_ERROR_RT_STREAM_ABORT && atomic_load(&stream->closing);
+  if (gone && failure.code == ACL_SUCCESS) return ACL_SUCCESS;
   return tell(api, stream, timeout_ns, status, &failure);
 }
 
