@@ -13,7 +13,7 @@
 
 enum { THREADS = 8, HANG_SECONDS = 60 };
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { FORKS = 10 };
 #else
 enum { FORKS = 60 };
