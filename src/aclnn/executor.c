@@ -404,17 +404,18 @@ aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor *executor, size_t irIndex,
 aclnnStatus aclDumpOpTensors(const char *opType, const char *opName, aclTensor **tensors,
                              size_t inputTensorNum, size_t outputTensorNum, aclrtStream stream) {
   struct pg_stream *found;
+  size_t count;
   PG_CHECK_PTR(opType, ACLNN_ERR_PARAM_NULLPTR);
   PG_CHECK_PTR(opName, ACLNN_ERR_PARAM_NULLPTR);
   PG_CHECK(tensors != NULL || (inputTensorNum == 0 && outputTensorNum == 0),
            ACLNN_ERR_PARAM_NULLPTR, "tensors is NULL while the counts are %zu and %zu",
            inputTensorNum, outputTensorNum);
-  PG_CHECK(inputTensorNum + outputTensorNum >= inputTensorNum, ACLNN_ERR_PARAM_INVALID,
+  PG_CHECK(pg_add_size(inputTensorNum, outputTensorNum, &count), ACLNN_ERR_PARAM_INVALID,
            "the counts are %zu and %zu, too many to add", inputTensorNum, outputTensorNum);
   if (pg_stream_resolve_any(__func__, stream, &found) != ACL_SUCCESS)
     return pg_recode(ACLNN_ERR_RUNTIME_ERROR);
   pg_stream_release(found);
-  for (size_t i = 0; i < inputTensorNum + outputTensorNum; i++) {
+  for (size_t i = 0; i < count; i++) {
     struct pg_tensor *t;
     PG_TRY(pg_tensor_get(__func__, "an element of tensors", tensors[i], &t));
     pg_log(ACL_INFO, "%s %s %s %zu: %s, %d dims, %s, data %p", opType, opName,
