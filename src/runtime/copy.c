@@ -84,7 +84,7 @@ static aclError submit(const char *api, struct pg_stream *stream, const struct p
       .kind = PG_STEP_CALL, .u.call = {.fn = errand_run, .arg = errand, .discard = errand_discard}};
   const aclError status = pg_stream_submit(api, stream, &call, 1, behind);
   if (status != ACL_SUCCESS) free(errand);
-  return status;
+  return status; /* NOLINT(clang-analyzer-unix.Malloc): the step frees the errand */
 }
 
 /* Pageable host memory may be gone or changed when the stream gets there, so such a copy is waited
