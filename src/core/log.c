@@ -141,7 +141,10 @@ static bool wanted(enum module module, aclLogLevel level) {
 /* Lock held.  What a program or a variable says stays on its line. */
 static void put_printable(const char *text) {
   char shown[PG_PRINTED_MOST];
-  for (; *text != '\0'; text++) (void)fwrite(shown, 1, pg_print(*text, shown), sink);
+  for (; *text != '\0'; text++) {
+    const size_t length = pg_print(*text, shown); /* before fwrite looks: arguments have no order */
+    (void)fwrite(shown, 1, length, sink);
+  }
 }
 
 /* [LEVEL] MODULE(pid,program):yyyy-mm-dd-hh:mm:ss.fff.zzz [file:line]text */

@@ -454,7 +454,7 @@ aclError pg_queue_sync(struct pg_queue *queue, int64_t timeout_ns, struct pg_fai
   pthread_mutex_lock(&queue->lock);
   const bool own = is_own(queue);
   struct waiter here = {.ticket = queue->pushed, .next = queue->waiters};
-  queue->waiters = &here;
+  queue->waiters = &here; /* cppcheck-suppress autoVariables; out of the list before it ends */
   const bool reached = !own && reach(queue, here.ticket, timeout_ns);
   struct waiter **link = &queue->waiters;
   while (*link != &here) link = &(*link)->next;

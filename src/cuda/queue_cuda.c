@@ -438,7 +438,7 @@ aclError pg_cuda_sync(struct pg_queue *queue, int64_t timeout_ns, struct pg_fail
   pthread_mutex_lock(&queue->lock);
   const bool own = pg_cuda_is_own(queue);
   struct pg_cuda_waiter here = {.ticket = queue->pushed, .next = queue->waiters};
-  queue->waiters = &here;
+  queue->waiters = &here; /* cppcheck-suppress autoVariables; out of the list before it ends */
   const bool reached = !own && reach(queue, here.ticket, deadline) && settle(queue, deadline);
   struct pg_cuda_waiter **link = &queue->waiters;
   while (*link != &here) link = &(*link)->next;
