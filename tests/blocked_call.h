@@ -46,26 +46,30 @@ static inline void *blocked_call_run(void *argument) {
   return NULL;
 }
 
-static inline char blocked_call_state(int tid) {
+static inline bool is_asleep(int tid) {
   char path[64], state = '?';
   snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
   FILE *file = fopen(path, "r");
   if (file != NULL && fscanf(file, "%*d %*s %c", &state) != 1) state = '?';
   if (file != NULL) (void)fclose(file);
-  return state;
+  return state == 'S';
 }
 
-/* Starts the call in the caller's context and looks until its thread sleeps, that is, waits, or is
- * done. */
-static inline void begin_call(struct blocked_call *call, int (*fn)(void)) {
-  const time_t limit = time(NULL) + LONG_MS / 1000;
+/* Starts the call in the caller's context, which may end as soon as this returns. */
+static inline void start_call(struct blocked_call *call, int (*fn)(void)) {
   *call = (struct blocked_call){.fn = fn};
   sem_init(&call->left, 0, 0);
   OK_OR_SAY(aclrtGetCurrentContext(&call->context));
   assert_int_equal(pthread_create(&call->thread, NULL, blocked_call_run, call), 0);
-  int tid, over = 0;
-  while (((tid = atomic_load(&call->tid)) == 0 || blocked_call_state(tid) != 'S') && over == 0 &&
-         time(NULL) < limit) {
+  while (atomic_load(&call->tid) == 0) sched_yield();
+}
+
+/* Also looks until its thread sleeps, that is, waits, or is done. */
+static inline void begin_call(struct blocked_call *call, int (*fn)(void)) {
+  const time_t limit = time(NULL) + LONG_MS / 1000;
+  int over = 0;
+  start_call(call, fn);
+  while (!is_asleep(atomic_load(&call->tid)) && over == 0 && time(NULL) < limit) {
     sched_yield();
     sem_getvalue(&call->left, &over);
   }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ends of streams, notifies, subscriptions, contexts and the library while they are in use. */
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <time.h>
-#include <unistd.h>
-
+#include "blocked_call.h"
 #include "core/handle.h"
-#include "expect.h"
 
-enum { SOON_MS = 30, LONG_MS = 20000, RACERS = 2 };
+enum { SOON_MS = 30, RACERS = 2 };
 
 static aclrtStream stream;
 static aclrtContext context;
@@ -31,61 +24,10 @@ static int tear_down(void **state) {
   return status;
 }
 
-static bool arrives(sem_t *sem, int ms) {
-  struct timespec limit;
-  clock_gettime(CLOCK_REALTIME, &limit);
-  const long long ns = limit.tv_nsec + ms * 1000000LL;
-  limit.tv_sec += (time_t)(ns / 1000000000);
-  limit.tv_nsec = (long)(ns % 1000000000);
-  return sem_timedwait(sem, &limit) == 0;
-}
-
-static char state_of(int tid) {
-  char path[64], state = '?';
-  snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-  FILE *file = fopen(path, "r");
-  if (file != NULL && fscanf(file, "%*d %*s %c", &state) != 1) state = '?';
-  if (file != NULL) fclose(file);
-  return state;
-}
-
 /* Looks until the thread sleeps, that is, waits for something. */
 static void wait_asleep(atomic_int *tid) {
   const time_t limit = time(NULL) + LONG_MS / 1000;
-  while (state_of(atomic_load(tid)) != 'S' && time(NULL) < limit) sched_yield();
-}
-
-/* A call that may block, on a thread of its own. */
-struct call {
-  int (*fn)(void);
-  pthread_t thread;
-  atomic_int tid;
-  sem_t left;
-  int status;
-};
-
-static void *call_here(void *argument) {
-  struct call *call = argument;
-  int status = aclrtSetCurrentContext(context);
-  atomic_store(&call->tid, (int)gettid());
-  if (status == ACL_SUCCESS) status = call->fn();
-  call->status = status;
-  sem_post(&call->left);
-  return NULL;
-}
-
-static void begin(struct call *call, int (*fn)(void)) {
-  *call = (struct call){.fn = fn};
-  sem_init(&call->left, 0, 0);
-  assert_int_equal(pthread_create(&call->thread, NULL, call_here, call), 0);
-  while (atomic_load(&call->tid) == 0) sched_yield(); /* the context may end from here on */
-}
-
-static int finish(struct call *call) {
-  assert_true(arrives(&call->left, LONG_MS));
-  pthread_join(call->thread, NULL);
-  sem_destroy(&call->left);
-  return call->status;
+  while (!is_asleep(atomic_load(tid)) && time(NULL) < limit) sched_yield();
 }
 
 static atomic_int stream_tid;
@@ -144,20 +86,20 @@ static int report(void) {
 
 /* The end begins while the callback is still queued behind other work. */
 static void end_with_a_blocking_callback_queued(int (*fn)(void)) {
-  static struct call reporter, destroyer;
+  static struct blocked_call reporter, destroyer;
   atomic_store(&calls, 0);
   report_ms = 1;
-  begin(&reporter, report);
+  start_call(&reporter, report);
   OK_OR_SAY(aclrtSubscribeReport((uint64_t)reporter.thread, stream));
   OK_OR_SAY(aclrtLaunchHostFunc(stream, stand, NULL));
   OK_OR_SAY(aclrtLaunchCallback(count_call, NULL, ACL_CALLBACK_BLOCK, stream));
-  begin(&destroyer, fn);
+  start_call(&destroyer, fn);
   wait_asleep(&destroyer.tid);
   assert_false(arrives(&reporter.left, SOON_MS));
   sem_post(&gate);
-  assert_int_equal(finish(&destroyer), ACL_SUCCESS);
+  assert_int_equal(finish_call(&destroyer), ACL_SUCCESS);
   assert_int_equal(atomic_load(&calls), 1);
-  assert_int_equal(finish(&reporter), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+  assert_int_equal(finish_call(&reporter), ACL_ERROR_RT_THREAD_SUBSCRIBE);
 }
 
 static int destroy_stream(void) { return aclrtDestroyStream(stream); }
@@ -181,10 +123,10 @@ static void finalizing_lets_a_blocking_callback_run(void **state) {
 }
 
 /* Two streams are subscribed, and the thread is inside aclrtProcessReport. */
-static void subscribe_two(struct call *reporter, aclrtStream *other) {
+static void subscribe_two(struct blocked_call *reporter, aclrtStream *other) {
   OK_OR_SAY(aclrtCreateStream(other));
   report_ms = -1;
-  begin(reporter, report);
+  start_call(reporter, report);
   OK_OR_SAY(aclrtSubscribeReport((uint64_t)reporter->thread, stream));
   OK_OR_SAY(aclrtSubscribeReport((uint64_t)reporter->thread, *other));
   sem_post(&entered);
@@ -195,24 +137,24 @@ static void subscribe_two(struct call *reporter, aclrtStream *other) {
 
 static void processing_reports_ends_when_the_last_stream_is_unsubscribed(void **state) {
   (void)state;
-  static struct call reporter;
+  static struct blocked_call reporter;
   aclrtStream other;
   subscribe_two(&reporter, &other);
   OK_OR_SAY(aclrtUnSubscribeReport((uint64_t)reporter.thread, stream));
   assert_false(arrives(&reporter.left, SOON_MS));
   OK_OR_SAY(aclrtUnSubscribeReport((uint64_t)reporter.thread, other));
-  assert_int_equal(finish(&reporter), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+  assert_int_equal(finish_call(&reporter), ACL_ERROR_RT_THREAD_SUBSCRIBE);
 }
 
 static void processing_reports_ends_when_the_last_stream_is_destroyed(void **state) {
   (void)state;
-  static struct call reporter;
+  static struct blocked_call reporter;
   aclrtStream other;
   subscribe_two(&reporter, &other);
   OK_OR_SAY(aclrtDestroyStream(stream));
   assert_false(arrives(&reporter.left, SOON_MS));
   OK_OR_SAY(aclrtDestroyStreamForce(other));
-  assert_int_equal(finish(&reporter), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+  assert_int_equal(finish_call(&reporter), ACL_ERROR_RT_THREAD_SUBSCRIBE);
 }
 
 static atomic_bool stop;
@@ -247,17 +189,17 @@ static int use_device(void) {
   return status;
 }
 
-static struct call racers[RACERS];
+static struct blocked_call racers[RACERS];
 
 static void begin_race(int (*fn)(void)) {
   atomic_store(&stop, false);
   atomic_store(&offered, NULL);
-  for (int i = 0; i < RACERS; i++) begin(&racers[i], fn);
+  for (int i = 0; i < RACERS; i++) start_call(&racers[i], fn);
 }
 
 static void finish_race(void) {
   atomic_store(&stop, true);
-  for (int i = 0; i < RACERS; i++) assert_int_equal(finish(&racers[i]), ACL_SUCCESS);
+  for (int i = 0; i < RACERS; i++) assert_int_equal(finish_call(&racers[i]), ACL_SUCCESS);
 }
 
 /* Ends contexts the moment somebody begins to make a stream in them. */
@@ -367,13 +309,13 @@ static void stand_and_finalize(void *unused) {
 
 static void a_host_function_cannot_finalize_while_another_thread_does(void **state) {
   (void)state;
-  static struct call finalizer;
+  static struct blocked_call finalizer;
   OK_OR_SAY(aclrtLaunchHostFunc(stream, stand_and_finalize, NULL));
   assert_true(arrives(&entered, LONG_MS));
-  begin(&finalizer, finalize);
+  start_call(&finalizer, finalize);
   wait_asleep(&finalizer.tid);
   sem_post(&gate);
-  assert_int_equal(finish(&finalizer), ACL_SUCCESS);
+  assert_int_equal(finish_call(&finalizer), ACL_SUCCESS);
   assert_int_equal(inside_status, ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
   OK_OR_SAY(aclInit(NULL));
 }

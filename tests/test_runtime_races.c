@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a stream owes its callers when work is aborted, fails, waits or runs out of time. */
-#include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "blocked_call.h"
 #include "fill_operator.h"
 #include "poolgrad.h"
 #include "runtime/memory.h"
 
-enum { SOON_MS = 30, LONG_MS = 20000, BYTES = 1 << 20, HUGE_PAGE = 2 << 20 };
+enum { SOON_MS = 30, BYTES = 1 << 20, HUGE_PAGE = 2 << 20 };
 
 static sem_t entered;
 static atomic_bool finished;
@@ -27,15 +24,6 @@ static int tear_down_race(void **state) {
   return status;
 }
 
-static bool arrives(sem_t *sem, int ms) {
-  struct timespec end;
-  clock_gettime(CLOCK_REALTIME, &end);
-  const long long ns = end.tv_nsec + ms * 1000000LL;
-  end.tv_sec += (time_t)(ns / 1000000000);
-  end.tv_nsec = (long)(ns % 1000000000);
-  return sem_timedwait(sem, &end) == 0;
-}
-
 static void stand(void *unused) {
   sem_post(&entered);
   wait_at_gate(unused);
@@ -49,70 +37,24 @@ static void hold(aclrtStream on) {
 
 static void add_one(void *argument) { (*(int *)argument)++; }
 
-/* A call that is expected to block, on a thread of its own. */
-struct call {
-  int (*fn)(void);
-  aclrtContext context;
-  pthread_t thread;
-  atomic_int tid;
-  sem_t left;
-  int status;
-};
-
-static void *call_here(void *argument) {
-  struct call *call = argument;
-  int status = aclrtSetCurrentContext(call->context);
-  atomic_store(&call->tid, (int)gettid());
-  if (status == ACL_SUCCESS) status = call->fn();
-  call->status = status;
-  sem_post(&call->left);
-  return NULL;
-}
-
-static char state_of(int tid) {
-  char path[64], state = '?';
-  snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-  FILE *file = fopen(path, "r");
-  if (file != NULL && fscanf(file, "%*d %*s %c", &state) != 1) state = '?';
-  if (file != NULL) fclose(file);
-  return state;
-}
-
-/* Starts the call and looks until its thread sleeps, that is, waits. */
-static void begin(struct call *call, int (*fn)(void)) {
-  *call = (struct call){.fn = fn};
-  sem_init(&call->left, 0, 0);
-  OK_OR_SAY(aclrtGetCurrentContext(&call->context));
-  assert_int_equal(pthread_create(&call->thread, NULL, call_here, call), 0);
-  const time_t end = time(NULL) + LONG_MS / 1000;
-  int tid;
-  while (((tid = atomic_load(&call->tid)) == 0 || state_of(tid) != 'S') && time(NULL) < end)
-    sched_yield();
-}
-
-static void expect_blocked(struct call *call) { assert_false(arrives(&call->left, SOON_MS)); }
-
-static int finish(struct call *call) {
-  assert_true(arrives(&call->left, LONG_MS));
-  pthread_join(call->thread, NULL);
-  sem_destroy(&call->left);
-  return call->status;
+static void expect_blocked(struct blocked_call *call) {
+  assert_false(arrives(&call->left, SOON_MS));
 }
 
 static int synchronise(void) { return aclrtSynchronizeStream(stream); }
 
 static void a_thread_that_synchronised_before_an_abort_waits_for_the_running_step(void **state) {
   (void)state;
-  static struct call waiter;
+  static struct blocked_call waiter;
   int calls = 0;
   hold(stream);
-  begin(&waiter, synchronise);
+  begin_call(&waiter, synchronise);
   OK_OR_SAY(aclrtLaunchHostFunc(stream, add_one, &calls));
   OK_OR_SAY(aclrtLaunchHostFunc(stream, add_one, &calls));
   OK_OR_SAY(aclrtStreamAbort(stream));
   expect_blocked(&waiter);
   sem_post(&gate);
-  assert_int_equal(finish(&waiter), ACL_SUCCESS);
+  assert_int_equal(finish_call(&waiter), ACL_SUCCESS);
   assert_true(atomic_load(&finished));
   OK_OR_SAY(aclrtLaunchHostFunc(stream, add_one, &calls)); /* the stream stays usable */
   OK_OR_SAY(aclrtSynchronizeStream(stream));
@@ -151,16 +93,16 @@ static int copy_out(void) {
 
 static void a_pageable_copy_keeps_its_place_in_a_persistent_stream(void **state) {
   (void)state;
-  static struct call copy;
+  static struct blocked_call copy;
   OK_OR_SAY(aclrtCreateStreamWithConfig(&persistent, 0, ACL_STREAM_PERSISTENT));
   OK_OR_SAY(aclrtMalloc((void **)&copied, BYTES, ACL_MEM_MALLOC_NORMAL_ONLY));
   OK_OR_SAY(aclrtMemset(copied, BYTES, 1, BYTES));
   hold(persistent);
   OK_OR_SAY(aclrtMemsetAsync(copied, BYTES, 2, BYTES, persistent));
-  begin(&copy, copy_out);
+  begin_call(&copy, copy_out);
   expect_blocked(&copy);
   sem_post(&gate);
-  assert_int_equal(finish(&copy), ACL_SUCCESS);
+  assert_int_equal(finish_call(&copy), ACL_SUCCESS);
   assert_int_equal(pageable[0], 2);
   assert_int_equal(pageable[BYTES - 1], 2);
   OK_OR_SAY(aclrtDestroyStream(persistent));
