@@ -279,7 +279,7 @@ static void take_run(struct input *in, struct call *call, bool large) {
   call->errors = (bits & 32) != 0;
   call->raw_bits = (bits & 64) != 0;
   call->many_threads = large && (bits & 128) != 0;
-  call->index = (enum index_source)take_below(in, INDEX_SOURCES);
+  call->index = (enum index_source)take_below(in, LONE + 1); /* as many as the corpus knows */
   call->data = (enum gradient_data)take_below(in, GRADIENT_DATA);
   call->seed = take(in) | take(in) << 8;
 }

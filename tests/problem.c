@@ -20,7 +20,7 @@ static const char *const operator_words[POOL_OPERATORS] = {
 static const char *const layout_words[LAYOUTS] = {"dense",    "offset",     "rows",   "gap",
                                                   "permuted", "transposed", "expand", "scalar"};
 static const char *const index_words[INDEX_SOURCES] = {"forward", "anywhere", "stray", "outside",
-                                                       "beside",  "one",      "lone"};
+                                                       "beside",  "one",      "lone",  "next"};
 static const char *const data_words[GRADIENT_DATA] = {"integers", "random", "specials", "largest"};
 static const char *const tensor_words[POOL_TENSORS] = {"grad_out", "self", "indices", "grad_in"};
 

@@ -53,6 +53,7 @@ enum index_source {
   BESIDE,  /* maxima, one of 4 moved to just before or just behind its window */
   ONE,     /* all outputs of a plane point at one cell */
   LONE,    /* maxima, only the seed-th of all outputs moved to anywhere in its plane */
+  NEXT,    /* maxima, only the seed-th of all outputs moved as with BESIDE */
   INDEX_SOURCES
 };
 

@@ -113,6 +113,9 @@ static int64_t change_index(uint64_t *state, const struct trial *t, int64_t outp
     case LONE:
       if ((uint64_t)output != t->problem.seed % (uint64_t)t->outputs) return t->index[output];
       return (int64_t)below(state, (uint64_t)plane);
+    case NEXT:
+      if ((uint64_t)output != t->problem.seed % (uint64_t)t->outputs) return t->index[output];
+      return beside(state, t, output);
     default:
       return t->index[output];
   }
