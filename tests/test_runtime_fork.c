@@ -13,10 +13,13 @@
 
 enum { THREADS = 8, HANG_SECONDS = 60 };
 
-#if defined(__SANITIZE_THREAD__)
-enum { FORKS = 10 };
+/* A child finds a sanitizer's own allocator locked when another thread of its parent was in it
+ * (clang 14), and anything that allocates hangs there. Under a sanitizer the child ends at once:
+ * what is watched then is the parent's side, where fork takes and gives back every lock. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { FORKS = 10, CHILD_MAY_ALLOCATE = 0 };
 #else
-enum { FORKS = 60 };
+enum { FORKS = 60, CHILD_MAY_ALLOCATE = 1 };
 #endif
 
 static aclrtStream stream;
@@ -118,6 +121,7 @@ static void expect_the_rest_works(void) {
 }
 
 static void be_the_child(void) {
+  if (!CHILD_MAY_ALLOCATE) _exit(0);
   (void)signal(SIGALRM, SIG_DFL);
   (void)alarm(HANG_SECONDS);
   expect_refusals();
@@ -126,14 +130,12 @@ static void be_the_child(void) {
   _exit(0);
 }
 
-static void fork_once(void) {
-  int status;
+/* How the child ended: 0 is well. */
+static int fork_once(void) {
+  int status = -1;
   const pid_t child = fork();
-  assert_true(child >= 0);
   if (child == 0) be_the_child();
-  assert_int_equal(waitpid(child, &status, 0), child);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    fail_msg("the child ended with 0x%x (signal 14: it hung)", (unsigned)status);
+  return child > 0 && waitpid(child, &status, 0) == child ? status : -1;
 }
 
 /* Calls that hold every kind of lock, all the time. */
@@ -166,17 +168,16 @@ static void *work(void *number) {
 
 static void a_child_of_a_busy_process_is_refused_and_never_hangs(void **state) {
   (void)state;
-#if defined(__SANITIZE_ADDRESS__)
-  print_message("skipped: a child finds AddressSanitizer's own allocator locked\n");
-  skip();
-#endif
   pthread_t thread[THREADS];
+  int ended = 0;
+  if (!CHILD_MAY_ALLOCATE) print_message("under a sanitizer the parent alone is watched\n");
   atomic_store(&over, false);
   for (uintptr_t i = 0; i < THREADS; i++)
     assert_int_equal(pthread_create(&thread[i], NULL, work, (void *)i), 0);
-  for (int i = 0; i < FORKS; i++) fork_once();
+  for (int i = 0; i < FORKS && ended == 0; i++) ended = fork_once();
   atomic_store(&over, true);
   for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+  if (ended != 0) fail_msg("a child ended with 0x%x (signal 14: it hung)", (unsigned)ended);
   OK_OR_SAY(aclrtSynchronizeStream(stream)); /* the parent goes on */
 }
 

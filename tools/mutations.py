@@ -190,8 +190,6 @@ EQUIVALENT = (
      "a limit: what is equal to it stays as it is"),
     (("ops/pool_plan", "^(tile_\\w+|even_part|most_touching|most_cells|is_last|at_least_one)$", "", ""),
      "how planes are cut into boxes: a matter of speed, every cut gives the same bits"),
-    (("ops/overlap", "^insert$", "comparison|loop bound", "stride < stride"),
-     "the order of the search: a matter of speed, the answer is the same"),
     (("ops/overlap", "^choose$", "off by one", r"stride [-+] 1\)"), "bounds of the search that may be too wide"),
     (("", "", "", r"^if \(.*\) pg_log\("), "what the log is told"),
     (("cpu/stream", "^(last_level_cache|pg_prefers_stream)$", "", ""),

@@ -19,8 +19,9 @@ aclError pg_fork_check(const char *api);
 /* For child handlers: something alive was lost. */
 void pg_fork_lost(void);
 
-/* Holds a static lock across forks.  pthread_atfork takes locks in the reverse order of their
- * registration, so a lock inside which others are taken is OUTER, and registered later. */
+/* Holds a static lock across forks.  Locks are registered at load, by functions that run in the
+ * order of these priorities, and a fork takes them in the reverse order: OUTER locks, which are
+ * held while others are taken, are registered later and so taken first. */
 enum { PG_FORK_INNER = 201, PG_FORK_OUTER = 202 }; /* priorities of constructors */
 
 #define PG_HOLD_ACROSS_FORK(mutex, level)                                  \

@@ -27,7 +27,7 @@ struct pg_queue {
   pthread_cond_t progress;        /* observers wait here; woken by the thread, discard and judges */
   struct pg_cuda_link *first;     /* the list: steps that wait for the thread */
   struct pg_cuda_link **last;     /* where the next one is hung */
-  uint64_t count;                 /* of them */
+  uint64_t count;                 /* steps in the list */
   uint64_t pushed;                /* ticket of the newest step, direct ones included */
   uint64_t running;               /* ticket of the thread's step */
   bool busy;                      /* the thread is at a step */

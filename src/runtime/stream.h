@@ -17,7 +17,7 @@ struct pg_stream {
   bool is_default;
   bool ends_with_context; /* its handle was closed by its context's end; guarded by its lock */
   atomic_bool closing;    /* set first when the stream is destroyed by force */
-  atomic_uint aborts;     /* raised first when its running work is interrupted */
+  atomic_uint aborts;     /* interrupts of its running work so far: a wait notes and compares */
   struct pg_stream *next; /* guarded by the context's lock */
 
   /* Stored for their getters; atomics because any thread may set them. */

@@ -88,8 +88,8 @@ static void expect(bool condition, int number) {
 
 /* Descriptions and questions work; what needs a thread or a context fails with a sentence. */
 static void be_the_child(struct turn *t) {
-#if defined(__SANITIZE_ADDRESS__)
-  _exit(0); /* a child may find AddressSanitizer's own allocator locked */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  _exit(0); /* a child may find the sanitizer's own allocator locked */
 #endif
   const int64_t dims[] = {1, 1, 2, 2}, two[] = {2}, none[] = {0};
   uint64_t bytes = 0;
