@@ -6,69 +6,109 @@ JOBS   ?= $(shell nproc)
 
 build_dir  := build/$(PRESET)
 run_prefix := $(CURDIR)/build/prefix
+# Paths may have blanks, which make's own functions take for two names.
+prefix      = $(shell realpath -m "$(PREFIX)")
+
+# What is built and where it would be installed; some targets say it differently below.
+tests  := OFF
+layout  = $(run_prefix)
+what   := build
+clang  := $(filter clang-release asan ubsan-integer tsan fuzz,$(PRESET))
+
+# A compiler that was asked for is used everywhere; without a word CMake looks for one.
+ifneq ($(origin CC),default)
+  export CC
+  # More than one word (a launcher, a flag) only CMake itself takes apart, from the environment.
+  compiler = $(if $(word 2,$(CC)),,-DCMAKE_C_COMPILER="$(CC)")
+endif
 # CMake runs a make of its own, which must not inherit this one's flags.
-cmake_build = MAKEFLAGS=--no-print-directory cmake --build $(build_dir) --parallel $(JOBS)
+cmake := env MAKEFLAGS=--no-print-directory cmake
+configure = @bash tools/deps.sh $(what) $(if $(clang),clang) $(filter aarch64 coverage,$(PRESET)) && \
+  bash tools/aloud.sh "configuring" bash tools/configure.sh $(PRESET) -DBUILD_TESTING=$(tests) \
+  -DCMAKE_INSTALL_PREFIX="$(layout)" $(compiler) $(if $(CUDA),-DPOOLGRAD_CUDA=$(CUDA)) $(OPTIONS)
+compile = @bash tools/aloud.sh "compiling" $(cmake) --build $(build_dir) --parallel $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: build run test stress install bench lint fuzz fuzz-merge clean help
+.PHONY: build cuda run tests test stress install uninstall package bench lint fuzz fuzz-merge docs deps clean help
 
-build:
-	@bash tools/bootstrap.sh $(filter aarch64,$(PRESET))
-	@cmake --preset $(PRESET) > /dev/null
-	@$(cmake_build)
+build cuda tests:
+	$(configure)
+	$(compile)
+
+cuda: CUDA := ON
+tests test stress lint: tests := ON
+tests test stress lint: what := test
 
 run: build
-	@cmake --install $(build_dir) --prefix $(run_prefix) > /dev/null
+	@cmake --install $(build_dir) --prefix "$(run_prefix)" > /dev/null
 	@mkdir -p build/examples
 	@set -e; for source in $(wildcard examples/*.c); do \
 	  program=build/examples/$$(basename $$source .c); \
 	  echo "== $$source"; \
-	  $(CC) $$source -I$(run_prefix)/include -L$(run_prefix)/lib64 -lascendcl -lnnopbase -lopapi -o $$program; \
-	  LD_LIBRARY_PATH=$(run_prefix)/lib64 $$program; \
-	done
+	  $(CC) $$source -I"$(run_prefix)/include" -L"$(run_prefix)/lib64" -lascendcl -lnnopbase -lopapi -o $$program; \
+	  LD_LIBRARY_PATH="$(run_prefix)/lib64" $$program; \
+	done; echo "$(words $(wildcard examples/*.c)) examples ran"
 
-test: build
-	@ctest --test-dir $(build_dir) --output-on-failure --parallel $(JOBS)
+test: tests
+	@bash tools/aloud.sh "testing" ctest --test-dir $(build_dir) --output-on-failure --parallel $(JOBS)
 
 # Random calls from many threads, then steady use for a tenth of that time.
-stress: build
+stress: tests
 	@$(build_dir)/tests/stress --seconds $(or $(SECONDS),600) $(ARGS)
 	@$(build_dir)/tests/stress --soak $$(( $(or $(SECONDS),600) / 10 + 3 ))
 
+install: layout = $(prefix)
 install: build
-	@cmake --install $(build_dir) --prefix $(abspath $(PREFIX)) > /dev/null
-	@echo "installed; next: source $(abspath $(PREFIX))/set_env.sh"
+	@bash tools/install.sh $(build_dir) "$(prefix)"
 
+uninstall:
+	@bash tools/install.sh --remove "$(prefix)"
+
+# Below /usr, where compiler and loader look by themselves.
+package: layout = /usr
+package: what := build package
+package: build
+	@cd $(build_dir) && cpack -G DEB > package.log || { cat package.log; exit 1; }
+	@ls $(build_dir)/*.deb
+
+bench: what := build bench
 bench: build
-	@bash tools/bootstrap.sh bench
-	@cmake --preset $(PRESET) > /dev/null
-	@$(cmake_build) --target bench
+	$(compile) --target bench
 	@python3 bench/bench.py --build $(build_dir) $(ARGS)
 
-lint: build
-	@bash tools/bootstrap.sh lint
-	@cmake --preset clang-release > /dev/null
-	@bash tools/lint.sh build/clang-release $(build_dir)/lib64/libpoolgrad.so
+lint: tests
+	@bash tools/deps.sh lint
+	@bash tools/configure.sh clang-release -DBUILD_TESTING=ON $(if $(CUDA),-DPOOLGRAD_CUDA=$(CUDA))
+	@bash tools/aloud.sh "linting" bash tools/lint.sh build/clang-release $(build_dir)/lib64/libpoolgrad.so
 
 # The fuzzers of fuzz/, each for SECONDS or TARGET alone; what they find stays in build/fuzz/fuzz/found.
 fuzz fuzz-merge:
-	@bash tools/bootstrap.sh lint
-	@cmake --preset fuzz > /dev/null
-	@MAKEFLAGS=--no-print-directory cmake --build build/fuzz --parallel $(JOBS) > build/fuzz/build.log \
-	  || { cat build/fuzz/build.log; exit 1; }
+	@bash tools/deps.sh build clang
+	@bash tools/configure.sh fuzz
+	@bash tools/aloud.sh "compiling" $(cmake) --build build/fuzz --parallel $(JOBS)
 	@bash fuzz/run.sh build/fuzz/fuzz $(if $(filter fuzz-merge,$@),merge,$(or $(SECONDS),30)) $(TARGET)
+
+# WHAT="test bench": what the packages are for; tools/deps.sh has the list.
+deps:
+	@bash tools/deps.sh $(or $(WHAT),test)
 
 clean:
 	rm -rf build
 
 help:
-	@echo "make            build the library and its tests into build/$(PRESET)"
+	@echo "make            build the library into build/$(PRESET)"
 	@echo "make run        build, install into build/prefix, compile and run every example"
-	@echo "make test       build and run all tests"
-	@echo "make stress     random calls from many threads; SECONDS=600 PRESET=tsan ARGS=\"--seed 7\""
-	@echo "make install    install into PREFIX ($(PREFIX))"
+	@echo "make test       build and run all tests (make tests: only build them)"
+	@echo "make cuda       build the CUDA plug-in too, also where there is no GPU"
+	@echo "make install    install into PREFIX ($(PREFIX)); DESTDIR stages"
+	@echo "make uninstall  remove what was installed into PREFIX"
+	@echo "make package    a Debian package in build/$(PRESET)"
+	@echo "make deps       install what WHAT=\"test\" needs; make run and make test do it when something is missing"
 	@echo "make bench      build and run the benchmarks; ARGS=\"--quick --filter mp2\" passes arguments"
-	@echo "make lint       check layout, static analysis and the house rules"
+	@echo "make stress     random calls from many threads; SECONDS=600 PRESET=tsan ARGS=\"--seed 7\""
 	@echo "make fuzz       run the fuzzers, SECONDS=30 each or TARGET=operators alone; make fuzz-merge keeps what they found"
+	@echo "make lint       check layout, static analysis and the house rules"
+	@echo "make docs       the documentation as a site in build/site"
 	@echo "make clean      remove build/"
-	@echo "PRESET=release|debug|asan|ubsan-integer|tsan|clang-release|aarch64 chooses the build."
+	@echo "PRESET=release|debug|asan|ubsan-integer|tsan|clang-release|aarch64 chooses the build, CC=clang-19 the compiler,"
+	@echo "OPTIONS=-DPOOLGRAD_STATIC=ON any option of CMake. POOLGRAD_DEPS=no installs nothing."

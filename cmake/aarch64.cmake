@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The build for aarch64 on another Debian machine, its programs run by qemu (tools/bootstrap.sh aarch64).
+# The build for aarch64 on another Debian machine, its programs run by qemu (make deps WHAT=aarch64).
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -160,11 +160,12 @@ static size_t resident_bytes(void) {
 
 static void unread_sentences_stay_few(void **state) {
   (void)state;
+  const size_t slack = 8 << 20; /* an emulator's own memory grows; all sentences would be 20 MB */
   for (int i = 0; i < 1000; i++) pg_fail_with("api", 161001, "warm %d", i);
   const size_t before = resident_bytes();
   for (int i = 0; i < 100000; i++) pg_fail_with("api", 161001, "failure %d", i);
   const size_t after = resident_bytes();
-  assert_in_range(after, 0, before + (2 << 20));
+  assert_in_range(after, 0, before + slack);
   const char *text = aclGetRecentErrMsg();
   assert_in_range(count_lines(text), 2, 40);
   assert_true(matches(text, "^[^\n]*api: failure 99999\n"));

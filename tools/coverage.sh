@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 build=${1:-build/coverage}
 jobs=$(nproc)
 
-bash tools/bootstrap.sh coverage
+bash tools/deps.sh coverage
 [ -e "$build/CMakeCache.txt" ] || cmake --preset coverage -B "$build" > /dev/null
 cmake --build "$build" --parallel "$jobs" > /dev/null
 [ -n "${POOLGRAD_COVERAGE_KEEP:-}" ] || find "$build" -name '*.gcda' -delete

@@ -50,7 +50,11 @@ static inline vf load_part_f16(const uint16_t *p, int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(count), p));
 }
 typedef __m256i packed_f16;
-static inline packed_f16 pack_f16(vf v) { return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+/* Masked by all lanes: the plain name is a macro in a gcc that does not optimise, and converts -1.
+ */
+static inline packed_f16 pack_f16(vf v) {
+  return _mm512_maskz_cvtps_ph(0xffff, v, _MM_FROUND_TO_NEAREST_INT);
+}
 static inline packed_f16 pack_exact_f16(vf v) { return pack_f16(v); }
 static inline void keep_f16(uint16_t *p, packed_f16 v) { _mm256_storeu_si256((void *)p, v); }
 static inline void keep_part_f16(uint16_t *p, packed_f16 v, int64_t count) {

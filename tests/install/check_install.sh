@@ -33,7 +33,7 @@ check_tree() {
   local arch file
   arch=$(uname -m)-linux
   for file in include/poolgrad.h include/acl/acl.h include/aclnn/acl_meta.h include/aclnnop/level2 \
-      lib64/libpoolgrad.so lib64/libpoolgrad.so.0 lib64/libpoolgrad.so.0.1.0 \
+      lib64/libpoolgrad.so lib64/libpoolgrad.so.0 \
       lib64/lib{ascendcl,acl_rt,nnopbase,opapi,opapi_nn,opapi_math,aclnn_ops_infer,aclnn_math}.so \
       "$arch/include/acl/acl.h" "$arch/lib64/libascendcl.so" bin/setenv.bash \
       share/info/{cann,runtime,toolkit,opp}/version.info; do

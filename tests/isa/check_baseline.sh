@@ -12,7 +12,7 @@ skip() {
   exit 0
 }
 [ "$(uname -m)" = x86_64 ] || skip "the programs are for another processor"
-command -v qemu-x86_64 > /dev/null || skip "there is no qemu-x86_64 here (bash tools/bootstrap.sh ci)"
+command -v qemu-x86_64 > /dev/null || skip "there is no qemu-x86_64 here (make deps WHAT=ci)"
 export cpu=Opteron_G1 # of 2003: no SSE3, no POPCNT, no AVX
 # Emulated threads take turns badly on few cores: two are enough to share the work of a kernel.
 export POOLGRAD_THREADS=2

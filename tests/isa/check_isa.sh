@@ -13,11 +13,11 @@ if grep -q "POOLGRAD_ISA is" <<< "$("$@" "$problems" 'adaptive_max_pool2d f32 i3
   exit 77
 fi
 "$@" "$problems"
-"$@" "$tails"
+[ $# -gt 0 ] || "$tails" # an emulator takes minutes: there each program runs once
 POOLGRAD_TEST_SECONDS=2 "$@" "$random"
 
 # The same with results past the caches, which small ones never are by themselves.
 export POOLGRAD_STREAM_BYTES=1
-"$@" "$problems"
+[ $# -gt 0 ] || "$problems"
 "$@" "$tails"
 POOLGRAD_TEST_SECONDS=1 "$@" "$random"

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! command -v musl-gcc > /dev/null; then
-  echo "musl: skipped, there is no musl-gcc here (bash tools/bootstrap.sh ci)"
+  echo "musl: skipped, there is no musl-gcc here (make deps WHAT=ci)"
   exit 0
 fi
 
