@@ -50,8 +50,7 @@ static inline vf load_part_f16(const uint16_t *p, int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(count), p));
 }
 typedef __m256i packed_f16;
-/* Masked by all lanes: the plain name is a macro in a gcc that does not optimise, and converts -1.
- */
+/* Masked by all lanes: without optimisation the plain name is a macro of gcc that converts -1. */
 static inline packed_f16 pack_f16(vf v) {
   return _mm512_maskz_cvtps_ph(0xffff, v, _MM_FROUND_TO_NEAREST_INT);
 }
