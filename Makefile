@@ -54,8 +54,8 @@ test: tests
 
 # Random calls from many threads, then steady use for a tenth of that time.
 stress: tests
-	@$(build_dir)/tests/stress --seconds $(or $(SECONDS),600) $(ARGS)
-	@$(build_dir)/tests/stress --soak $$(( $(or $(SECONDS),600) / 10 + 3 ))
+	@bash tools/aloud.sh "stressing" $(build_dir)/tests/stress --seconds $(or $(SECONDS),600) $(ARGS)
+	@bash tools/aloud.sh "soaking" $(build_dir)/tests/stress --soak $$(( $(or $(SECONDS),600) / 10 + 3 ))
 
 install: layout = $(prefix)
 install: build
@@ -74,7 +74,7 @@ package: build
 bench: what := build bench
 bench: build
 	$(compile) --target bench
-	@python3 bench/bench.py --build $(build_dir) $(ARGS)
+	@bash tools/aloud.sh "measuring" python3 -u bench/bench.py --build $(build_dir) $(ARGS)
 
 lint: tests
 	@bash tools/deps.sh lint
@@ -86,7 +86,7 @@ fuzz fuzz-merge:
 	@bash tools/deps.sh build clang
 	@bash tools/configure.sh fuzz
 	@bash tools/aloud.sh "compiling" $(cmake) --build build/fuzz --parallel $(JOBS)
-	@bash fuzz/run.sh build/fuzz/fuzz $(if $(filter fuzz-merge,$@),merge,$(or $(SECONDS),30)) $(TARGET)
+	@bash tools/aloud.sh "fuzzing" bash fuzz/run.sh build/fuzz/fuzz $(if $(filter fuzz-merge,$@),merge,$(or $(SECONDS),30)) $(TARGET)
 
 # WHAT="test bench": what the packages are for; tools/deps.sh has the list.
 deps:
