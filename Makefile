@@ -18,14 +18,8 @@ build:
 	@$(cmake_build)
 
 run: build
-	@cmake --install $(build_dir) --prefix $(run_prefix) > /dev/null
-	@mkdir -p build/examples
-	@set -e; for source in $(wildcard examples/*.c); do \
-	  program=build/examples/$$(basename $$source .c); \
-	  echo "== $$source"; \
-	  $(CC) $$source -I$(run_prefix)/include -L$(run_prefix)/lib64 -lascendcl -lnnopbase -lopapi -o $$program; \
-	  LD_LIBRARY_PATH=$(run_prefix)/lib64 $$program; \
-	done
+	@cmake --install $(build_dir) --prefix "$(run_prefix)" > /dev/null
+	@bash tools/run_examples.sh "$(run_prefix)" $(build_dir)
 
 test: build
 	@ctest --test-dir $(build_dir) --output-on-failure --parallel $(JOBS)
