@@ -22,7 +22,7 @@ run: build
 	@bash tools/run_examples.sh "$(run_prefix)" $(build_dir)
 
 test: build
-	@ctest --test-dir $(build_dir) --output-on-failure --parallel $(JOBS)
+	@bash tools/run_tests.sh $(build_dir) --parallel $(JOBS)
 
 # Random calls from many threads, then steady use for a tenth of that time.
 stress: build
