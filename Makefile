@@ -41,16 +41,10 @@ tests test stress lint: what := test
 
 run: build
 	@cmake --install $(build_dir) --prefix "$(run_prefix)" > /dev/null
-	@mkdir -p build/examples
-	@set -e; for source in $(wildcard examples/*.c); do \
-	  program=build/examples/$$(basename $$source .c); \
-	  echo "== $$source"; \
-	  $(CC) $$source -I"$(run_prefix)/include" -L"$(run_prefix)/lib64" -lascendcl -lnnopbase -lopapi -o $$program; \
-	  LD_LIBRARY_PATH="$(run_prefix)/lib64" $$program; \
-	done; echo "$(words $(wildcard examples/*.c)) examples ran"
+	@bash tools/run_examples.sh "$(run_prefix)" $(build_dir)
 
 test: tests
-	@bash tools/aloud.sh "testing" ctest --test-dir $(build_dir) --output-on-failure --parallel $(JOBS)
+	@bash tools/aloud.sh "testing" bash tools/run_tests.sh $(build_dir) --parallel $(JOBS)
 
 # Random calls from many threads, then steady use for a tenth of that time.
 stress: tests

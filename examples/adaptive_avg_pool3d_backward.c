@@ -37,12 +37,15 @@ static int drop(struct operand *operand) {
 }
 
 /* One line for each plane, its rows between bars. */
-static void show(const float *values, int planes, int height, int width) {
-  for (int plane = 0; plane < planes; plane++)
+static void show(const char *caption, const float *values, int planes, int height, int width) {
+  printf("%s\n", caption);
+  for (int plane = 0; plane < planes; plane++) {
     for (int row = 0; row < height; row++) {
-      for (int column = 0; column < width; column++) printf("%g ", *values++);
-      printf("%s", row + 1 < height ? "| " : "\n");
+      printf("%s", row > 0 ? " |" : " ");
+      for (int column = 0; column < width; column++) printf(" %g", *values++);
     }
+    printf("\n");
+  }
 }
 
 int main(void) {
@@ -69,12 +72,14 @@ int main(void) {
   CHECK(aclrtSynchronizeStream(stream));
 
   CHECK(aclrtMemcpy(values, sizeof values, out.memory, sizeof values, ACL_MEMCPY_DEVICE_TO_HOST));
-  show(values, 4, 1, 4);
+  show("out, 2 x 2 x 1 x 1 x 4: the gradients 1 to 8, each shared by the two cells of its window",
+       values, 4, 1, 4);
 
   if (workspace != NULL) CHECK(aclrtFree(workspace));
   if (drop(&grad_output) || drop(&self) || drop(&out)) return 1;
   CHECK(aclrtDestroyStream(stream));
   CHECK(aclrtResetDevice(0));
   CHECK(aclFinalize());
+  printf("summary: aclnnAdaptiveAvgPool3dBackward spread 8 gradients over 16 cells\n");
   return 0;
 }

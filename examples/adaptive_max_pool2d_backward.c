@@ -57,7 +57,8 @@ static int backward(int32_t index, aclrtStream stream) {
 
   CHECK(aclrtMemcpy(values, sizeof values, grad_input.memory, sizeof values,
                     ACL_MEMCPY_DEVICE_TO_HOST));
-  printf("index %d:\n%g %g\n%g %g\n", index, values[0], values[1], values[2], values[3]);
+  printf("gradInput, 1 x 1 x 2 x 2: the gradient %g sent to cell %d\n", gradient, index);
+  printf("  %g %g | %g %g\n", values[0], values[1], values[2], values[3]);
 
   if (workspace != NULL) CHECK(aclrtFree(workspace));
   return drop(&grad_output) || drop(&self) || drop(&indices) || drop(&grad_input);
@@ -70,11 +71,14 @@ int main(void) {
   CHECK(aclrtCreateStream(&stream));
 
   if (backward(0, stream)) return 1;
-  /* No such cell: the gradient is dropped, and a line on stderr says so (POOLGRAD_INDEX_CHECK). */
+  /* The gradient is dropped, and a line on stderr says so (POOLGRAD_INDEX_CHECK). */
+  printf("a mistake on purpose: index 6 in a plane of 4 cells; the library warns and drops it\n");
+  (void)fflush(stdout); /* the warning comes on stderr, after this */
   if (backward(6, stream)) return 1;
 
   CHECK(aclrtDestroyStream(stream));
   CHECK(aclrtResetDevice(0));
   CHECK(aclFinalize());
+  printf("summary: aclnnAdaptiveMaxPool2dBackward sent a gradient to 1 of 4 cells, dropped one\n");
   return 0;
 }

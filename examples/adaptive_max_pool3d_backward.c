@@ -37,12 +37,15 @@ static int drop(struct operand *operand) {
 }
 
 /* One line for each plane, its rows between bars. */
-static void show(const float *values, int planes, int height, int width) {
-  for (int plane = 0; plane < planes; plane++)
+static void show(const char *caption, const float *values, int planes, int height, int width) {
+  printf("%s\n", caption);
+  for (int plane = 0; plane < planes; plane++) {
     for (int row = 0; row < height; row++) {
-      for (int column = 0; column < width; column++) printf("%g ", *values++);
-      printf("%s", row + 1 < height ? "| " : "\n");
+      printf("%s", row > 0 ? " |" : " ");
+      for (int column = 0; column < width; column++) printf(" %g", *values++);
     }
+    printf("\n");
+  }
 }
 
 int main(void) {
@@ -72,12 +75,14 @@ int main(void) {
 
   CHECK(aclrtMemcpy(values, sizeof values, grad_input.memory, sizeof values,
                     ACL_MEMCPY_DEVICE_TO_HOST));
-  show(values, 2, 3, 3);
+  show("gradInput, 1 x 1 x 2 x 3 x 3: 1 + 2 + 3 in the cell that three windows share, and 4",
+       values, 2, 3, 3);
 
   if (workspace != NULL) CHECK(aclrtFree(workspace));
   if (drop(&grad_output) || drop(&self) || drop(&indices) || drop(&grad_input)) return 1;
   CHECK(aclrtDestroyStream(stream));
   CHECK(aclrtResetDevice(0));
   CHECK(aclFinalize());
+  printf("summary: aclnnAdaptiveMaxPool3dBackward sent 4 gradients to 2 of 18 cells\n");
   return 0;
 }

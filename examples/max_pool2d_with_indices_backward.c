@@ -37,12 +37,15 @@ static int drop(struct operand *operand) {
 }
 
 /* One line for each plane, its rows between bars. */
-static void show(const float *values, int planes, int height, int width) {
-  for (int plane = 0; plane < planes; plane++)
+static void show(const char *caption, const float *values, int planes, int height, int width) {
+  printf("%s\n", caption);
+  for (int plane = 0; plane < planes; plane++) {
     for (int row = 0; row < height; row++) {
-      for (int column = 0; column < width; column++) printf("%g ", *values++);
-      printf("%s", row + 1 < height ? "| " : "\n");
+      printf("%s", row > 0 ? " |" : " ");
+      for (int column = 0; column < width; column++) printf(" %g", *values++);
     }
+    printf("\n");
+  }
 }
 
 int main(void) {
@@ -76,7 +79,8 @@ int main(void) {
 
   CHECK(aclrtMemcpy(values, sizeof values, grad_input.memory, sizeof values,
                     ACL_MEMCPY_DEVICE_TO_HOST));
-  show(values, 1, 4, 3);
+  show("gradInput, 1 x 1 x 4 x 3: each gradient in the cell that was its window's maximum", values,
+       1, 4, 3);
 
   if (workspace != NULL) CHECK(aclrtFree(workspace));
   for (int i = 0; i < 4; i++) CHECK(aclDestroyIntArray(window[i]));
@@ -84,5 +88,6 @@ int main(void) {
   CHECK(aclrtDestroyStream(stream));
   CHECK(aclrtResetDevice(0));
   CHECK(aclFinalize());
+  printf("summary: aclnnMaxPool2dWithIndicesBackward sent 2 gradients to 2 of 12 cells\n");
   return 0;
 }

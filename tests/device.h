@@ -27,4 +27,15 @@ static inline bool on_cuda(void) {
   return aclrtGetDevice(&device) == ACL_SUCCESS && device_is_cuda(device);
 }
 
+/* The end of a program that needs a GPU where there is none: one line says why, and ctest takes the
+ * status for a skip. why may be the library's sentence, of which only the cause is told. */
+static inline int skip_without_gpu(const char *why) {
+  static const char before_cause[] = "no device here: ";
+  const char *cause = strstr(why, before_cause);
+  if (cause != NULL) why = cause + strlen(before_cause);
+  printf("skipped: no GPU to use: %.*s (tests/cuda/check_cuda.sh runs this where there is one)\n",
+         (int)strcspn(why, ";\n"), why);
+  return 77;
+}
+
 #endif

@@ -46,6 +46,15 @@ static inline void expect_words(const char *call, int status, int code, const ch
   if (aclGetRecentErrMsg() != NULL) fail_msg("%s: the sentence can be read twice", call);
 }
 
+/* cmocka 2.0 deprecates assert_in_range, and the names that replace it are not in 1.1. */
+#define BETWEEN(value, least, most)                                                 \
+  do {                                                                              \
+    const long long value_ = (long long)(value), least_ = (long long)(least);       \
+    const long long most_ = (long long)(most);                                      \
+    if (value_ < least_ || value_ > most_)                                          \
+      fail_msg("%s is %lld, expected %lld to %lld", #value, value_, least_, most_); \
+  } while (0)
+
 /* Device memory is reached through copies: not every device's is the host's as well. */
 static inline void *device_memory(size_t bytes) {
   void *memory = NULL;
@@ -67,13 +76,19 @@ static inline unsigned char fetch_byte(const void *device) {
   return byte;
 }
 
+/* Ends a test that cannot be made here; tools/run_tests.sh shows why. The first argument is a
+ * printf format as a literal. */
+#define SKIP(...)                           \
+  do {                                      \
+    print_message("skipped: " __VA_ARGS__); \
+    print_message("\n");                    \
+    skip();                                 \
+  } while (0)
+
 /* For what only the CPU device is about. */
-#define SKIP_ON_CUDA(why)                  \
-  do {                                     \
-    if (on_cuda()) {                       \
-      print_message("skipped: %s\n", why); \
-      skip();                              \
-    }                                      \
+#define SKIP_ON_CUDA(why)     \
+  do {                        \
+    if (on_cuda()) SKIP(why); \
   } while (0)
 
 /* cmocka fixtures: a process with aclInit and device 0, and its end. */

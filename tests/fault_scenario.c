@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fault_scenario.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -231,7 +232,8 @@ static void attempt(int nth, enum faults_mode mode) {
       compare();
     exit(wrong ? 1 : 0);
   }
-  if (child < 0 || waitpid(child, &status, 0) != child) fail_msg("no process for the scenario");
+  if (child < 0 || waitpid(child, &status, 0) != child)
+    fail_msg("no process for the scenario: %s", strerror(errno));
   if (status != 0)
     fail_msg("%s, request %d refused%s: the process ended with status 0x%x%s", current->name, nth,
              mode == FAULT_ONCE ? "" : " and all behind it", (unsigned)status,

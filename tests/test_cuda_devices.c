@@ -281,14 +281,11 @@ static void what_is_current_for_cuda_stays_so(void **state) {
 /* The library would start CUDA, which does not outlive a fork: a child asks. */
 static int look_for_gpu(void) {
   const char *words = getenv("POOLGRAD_DEVICES");
-  if (words != NULL && strncmp(words, "cuda", 4) != 0) {
-    printf("skipped: POOLGRAD_DEVICES names no GPU\n");
-    return 77;
-  }
+  if (words != NULL && strncmp(words, "cuda", 4) != 0)
+    return skip_without_gpu("POOLGRAD_DEVICES does not name one");
   setenv("POOLGRAD_DEVICES", "cuda", 1);
   if (aclInit(NULL) == ACL_SUCCESS) return 0;
-  printf("skipped: %s\n", aclGetRecentErrMsg());
-  return 77;
+  return skip_without_gpu(aclGetRecentErrMsg());
 }
 
 int main(void) {

@@ -294,7 +294,7 @@ static void ten_thousand_rounds_do_not_grow(void **state) {
   for (int i = 0; i < 100; i++) one_round();
   const size_t before = heap_bytes();
   for (int i = 0; i < 10000; i++) one_round();
-  assert_in_range(heap_bytes(), 0, before + 16384);
+  BETWEEN(heap_bytes(), 0, before + 16384);
   assert_int_equal(pg_handle_count(PG_TENSOR), 0);
   assert_int_equal(pg_handle_count(PG_EVENT), 0);
 }
@@ -410,7 +410,7 @@ static void every_failure_is_clean(aclError (*call)(void **out), aclError (*undo
     assert_int_equal(live_handles(), before);
     failures += status != ACL_SUCCESS;
   }
-  assert_in_range(failures, least, 7);
+  BETWEEN(failures, least, 7);
 }
 
 /* Takes every free slot of the kind, so that the next handle needs memory for more of them. */

@@ -116,7 +116,7 @@ static void check_base(const char *line, const struct bad_product *product) {
   const char *wrong = try_call(&base, NULL, &status, &text);
   if (wrong != NULL) fail_msg("%s: %s: %d: %s", line, wrong, status, text == NULL ? "" : text);
   const int count = bad_flaws(&base, product, flaws, FLAWS_MAX);
-  assert_in_range(count, 1, FLAWS_MAX - 1);
+  BETWEEN(count, 1, FLAWS_MAX - 1);
   for (int i = 0; i < count; i++) check_call(line, &base, &flaws[i], NULL);
   for (int i = 0; i < count; i++)
     for (int k = i + 1; k < count && flaws[i].paired; k += PAIR_STEP)
@@ -154,7 +154,7 @@ static void each_operator_had_its_share(void **state) {
     const int all = tallies[i].single + tallies[i].pairs;
     print_message("%s: %d wrong calls, %d of them with two flaws\n", bad_api((enum pool_operator)i),
                   all, tallies[i].pairs);
-    assert_in_range(all, CALLS_MIN, INT32_MAX);
+    BETWEEN(all, CALLS_MIN, INT32_MAX);
   }
 }
 

@@ -181,7 +181,7 @@ static void spoil_memory(const struct stage *s, enum fault fault, void **memory)
       *memory = s->elsewhere;
       break;
     default:
-      fail_msg("memory cannot be wrong in this way");
+      fail_msg("memory cannot be wrong in way %d", (int)fault);
   }
 }
 

@@ -24,11 +24,8 @@ static uint64_t available_mib(void) {
 static void skip_unless_there_is_room(void) {
   const uint64_t mib = available_mib();
   if (!SANITIZED && mib >= 12 * 1024) return;
-  if (SANITIZED)
-    print_message("skipped: sanitizers multiply the memory\n");
-  else
-    print_message("skipped: %llu MiB are available, 12288 are needed\n", (unsigned long long)mib);
-  skip();
+  if (SANITIZED) SKIP("a sanitizer multiplies the memory of the largest tensors");
+  SKIP("%llu MiB of memory are available, 12288 are needed", (unsigned long long)mib);
 }
 
 static void *device_copy(const void *from, size_t bytes) {

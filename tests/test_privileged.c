@@ -77,16 +77,14 @@ static void privileged_programs_obey_no_variable(void **state) {
   (void)state;
   char program[128];
 #if defined(EMULATED)
-  print_message("skipped: this machine starts no programs of another processor by themselves\n");
-  skip();
+  SKIP("this machine starts no programs of another processor by themselves");
 #endif
   assert_non_null(mkdtemp(folder));
   snprintf(program, sizeof program, "%s/program", folder);
   copy_self(program);
   if (chown(program, (uid_t)-1, ANOTHER_GROUP) != 0 || chmod(program, 02755) != 0) {
-    print_message("skipped: only root can make a set-group-id program of another group\n");
     remove_all();
-    skip();
+    SKIP("only root can make a set-group-id program of another group");
   }
   const int obeyed = run(program, "privileged");
   const bool logged = has_log();
@@ -94,10 +92,8 @@ static void privileged_programs_obey_no_variable(void **state) {
   const int plain = run(program, "plain");
   const bool plain_logged = has_log();
   remove_all();
-  if (obeyed == NOT_PRIVILEGED) {
-    print_message("skipped: programs do not gain privileges here (nosuid, no_new_privs)\n");
-    skip();
-  }
+  if (obeyed == NOT_PRIVILEGED)
+    SKIP("programs in /tmp do not gain privileges (nosuid, no_new_privs)");
   assert_int_equal(obeyed, 0);
   assert_false(logged);
   assert_int_equal(plain, 3); /* without privileges the variables count */

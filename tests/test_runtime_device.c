@@ -212,7 +212,7 @@ static void devices_describe_themselves(void **state) {
   OK_OR_SAY(aclrtGetDeviceUtilizationRate(0, &use));
   assert_true(use.cubeUtilization == -1 && use.vectorUtilization == -1);
   assert_int_equal(use.aicpuUtilization, -1);
-  assert_in_range(use.memoryUtilization, 0, 100);
+  BETWEEN(use.memoryUtilization, 0, 100);
   memset(&error, 0xff, sizeof error);
   OK_OR_SAY(aclrtGetErrorVerbose(0, &error));
   assert_int_equal(error.errorType, ACL_RT_NO_ERROR);

@@ -218,8 +218,7 @@ static void a_child_of_a_process_without_contexts_may_use_the_library(void **sta
   aclOpExecutor *executor;
   int status;
 #if defined(__SANITIZE_THREAD__)
-  print_message("skipped: ThreadSanitizer starts no threads after a fork\n");
-  skip();
+  SKIP("ThreadSanitizer starts no threads after a fork");
 #endif
   assert_int_equal(plan(&executor, data), ACL_SUCCESS);
   const pid_t child = fork();

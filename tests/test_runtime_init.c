@@ -167,7 +167,7 @@ static void runtime_functions_do_without_init(void **state) {
   uint32_t count = 0;
   void *memory = NULL;
   OK_OR_SAY(aclrtGetDeviceCount(&count));
-  assert_in_range(count, 1, 64);
+  BETWEEN(count, 1, 64);
   OK_OR_SAY(aclrtSetDevice(0));
   OK_OR_SAY(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
   OK_OR_SAY(aclrtMemsetAsync(memory, 64, 1, 64, NULL));

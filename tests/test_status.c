@@ -146,7 +146,7 @@ static void a_very_long_sentence_is_cut(void **state) {
   pg_fail_with("api", 161001, "%0*d", 5000, 1);
   const char *text = aclGetRecentErrMsg();
   assert_true(matches(text, "api: 0+"));
-  assert_in_range(strlen(text), 1000, 1200);
+  BETWEEN(strlen(text), 1000, 1200);
 }
 
 static size_t resident_bytes(void) {
@@ -165,9 +165,9 @@ static void unread_sentences_stay_few(void **state) {
   const size_t before = resident_bytes();
   for (int i = 0; i < 100000; i++) pg_fail_with("api", 161001, "failure %d", i);
   const size_t after = resident_bytes();
-  assert_in_range(after, 0, before + slack);
+  BETWEEN(after, 0, before + slack);
   const char *text = aclGetRecentErrMsg();
-  assert_in_range(count_lines(text), 2, 40);
+  BETWEEN(count_lines(text), 2, 40);
   assert_true(matches(text, "^[^\n]*api: failure 99999\n"));
   assert_non_null(strstr(text, "api: failure 99998\n"));
 }
@@ -268,7 +268,7 @@ static void a_thread_that_ends_gives_its_texts_back(void **state) {
   run_thread(look_and_fail, &seen);
   const size_t before = heap_bytes();
   for (int i = 0; i < 100; i++) run_thread(look_and_fail, &seen);
-  assert_in_range(heap_bytes(), 0, before + 65536);
+  BETWEEN(heap_bytes(), 0, before + 65536);
 }
 
 struct told {
@@ -340,7 +340,7 @@ static void line_breaks_do_not_make_lines(void **state) {
   pg_fail_with("api", 161001, "%s", most);
   const char *text = aclGetRecentErrMsg();
   assert_int_equal(count_lines(text), 1);
-  assert_in_range(strlen(text), 1000, 1200);
+  BETWEEN(strlen(text), 1000, 1200);
 }
 
 /* Everything that a thread without a stream may call, on the smallest stack there is. */
@@ -361,8 +361,7 @@ static void *fail_in_many_ways(void *argument) {
 static void a_thread_with_the_smallest_stack_may_fail(void **state) {
   (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  print_message("skipped: a sanitizer takes more stack than there is\n");
-  skip();
+  SKIP("a sanitizer takes more stack than there is");
 #endif
   pthread_attr_t small;
   pthread_t thread;

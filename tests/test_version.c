@@ -233,7 +233,7 @@ static void the_attribute_list_holds_what_is_there(void **state) {
   size_t count;
   int32_t value;
   OK_OR_SAY(aclGetCannAttributeList(&list, &count));
-  assert_in_range(count, 1, 3);
+  BETWEEN(count, 1, 3);
   for (size_t i = 0; i < count; i++) {
     OK_OR_SAY(aclGetCannAttribute(list[i], &value));
     assert_int_equal(value, 1);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # check_symbols.sh <libpoolgrad.so>: the library exports what include/ declares, all of it and nothing else,
-# needs nothing but libc, and reads the environment through secure_getenv alone. If the CUDA plug-in lies beside it: one function, and libc as well.
+# needs nothing but libc, and reads the environment through secure_getenv alone. If the CUDA plug-in lies beside it: one
+# function, and libc as well.
 set -euo pipefail
 lib=${1:?usage: check_symbols.sh <libpoolgrad.so>}
 include=$(cd "$(dirname "$0")/.." && pwd)/include
@@ -16,10 +17,13 @@ done
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 (cd "$include" && find . -name '*.h' -printf '#include "%P"\n' | sort) > "$tmp/all.c"
-# GCC itself lists the prototypes it saw, each with the header it stands in.
-gcc -std=c11 -w -fsyntax-only -I "$include" -aux-info "$tmp/prototypes" "$tmp/all.c"
-grep -F "/* $include/" "$tmp/prototypes" | grep ' extern ' |
-  sed -E 's/ \(.*//; s/.*[ *]//' | sort -u > "$tmp/declared"
+# What the preprocessor leaves of our own headers, one declaration to a line; a function's name is what stands before
+# the first parenthesis.
+"${CC:-cc}" -std=c11 -E -I "$include" "$tmp/all.c" > "$tmp/preprocessed"
+awk -v ours="\"$include/" '/^# [0-9]+ "/ { keep = index($0, ours) > 0; next } keep' "$tmp/preprocessed" |
+  sed -E 's/__attribute__ *\(\([a-z]+(\("[^"]*"\))?\)\)//g' | tr '\n;' ' \n' | grep -v '^ *typedef ' |
+  sed -nE 's/^[^(]*[ *]([A-Za-z_][A-Za-z0-9_]*) *\(.*/\1/p' | sort -u > "$tmp/declared"
+[ -s "$tmp/declared" ] || { echo "no function is declared in $include" >&2; exit 1; }
 nm -D --defined-only "$lib" | awk '{print $NF}' | sort -u > "$tmp/exported"
 tr ' ' '\n' <<< "$undeclared" | sort -u > "$tmp/undeclared"
 

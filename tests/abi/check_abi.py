@@ -1,122 +1,135 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_abi.py --include DIR --abi ABI.JSON [--cxx COMPILER]
+"""check_abi.py --include DIR [--facts FILE]
 
-Compares our public headers with the recorded interface: the type of every function, the value of
-every constant, the size of every type that both sides declare. The types are mangled C++ names as
-LP64 Linux compilers write them.
+Compares the public headers with the facts of CANN's interface in cann_abi.txt: the type of every
+function, the value of every constant, the size of every type. Each name must be on both sides.
+The compilers are those in CC and CXX. C is enough; where CXX names a C++ compiler, an enum in
+place of an int is seen too, which C takes for the same.
 
-Exit: 0 all agree, 1 a mismatch or an acl function the record does not know, 77 no record here.
+Exit: 0 all agree, 1 something differs.
 """
 
 import argparse
-import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
-# Functions we declare on purpose although the record lacks them.
-NOT_RECORDED = frozenset()
-
+FACTS = pathlib.Path(__file__).with_name('cann_abi.txt')
+FACT = {
+    'function': re.compile(r'[\w* ]*?\b(acl\w+)\((.*)\)'),
+    'constant': re.compile(r'(\w+) = (-?\d+)'),
+    'size': re.compile(r'sizeof (\w+) = (\d+)'),
+}
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
-IDENTIFIER = re.compile(r'\b[A-Za-z_]\w*\b')
 # A declared name is followed by its parameters; a function-pointer type's name by ")".
 FUNCTION = re.compile(r'\b(acl\w*)\s*\(')
+MACRO = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+[-(]?\d', re.M)
+CONSTANT = re.compile(r'\b(?:static const|constexpr) \w+ (\w+) =')
+TYPE = re.compile(r'\btypedef\s+(enum|struct|union)\b[^{;]*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}\s*(\w+)\s*;')
 
 
-def strip_comments(text):
-    return COMMENT.sub(' ', text)
+def read_facts(path):
+    """Returns {kind: {name: (line number, text, value)}}; a function's value is its text."""
+    facts = {kind: {} for kind in FACT}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line or line.startswith('#'):
+            continue
+        for kind, pattern in FACT.items():
+            match = pattern.fullmatch(line)
+            if match:
+                facts[kind][match[1]] = (number, line, line if kind == 'function' else int(match[2]))
+                break
+        else:
+            sys.exit(f'{path}:{number}: not a fact: {line}')
+    return facts
 
 
 def read_headers(include):
-    """Returns header names, the identifiers in them, and the functions they declare."""
-    names, identifiers, functions = [], set(), set()
+    """Returns the headers' names and {kind: the names that they declare}; our own poolgrad.h aside."""
+    headers, declared = [], {kind: set() for kind in FACT}
     for path in sorted(include.rglob('*.h')):
-        text = strip_comments(path.read_text())
-        names.append(path.relative_to(include).as_posix())
-        identifiers |= set(IDENTIFIER.findall(text))
+        name = path.relative_to(include).as_posix()
+        if name == 'poolgrad.h':
+            continue
+        headers.append(name)
+        text = COMMENT.sub(' ', path.read_text())
         code = re.sub(r'^[ \t]*#(?:[^\n\\]|\\.)*', '', text, flags=re.M | re.S)
-        functions |= set(FUNCTION.findall(code))
-    return names, identifiers, functions
+        declared['function'] |= set(FUNCTION.findall(code))
+        declared['constant'] |= set(MACRO.findall(text)) | set(CONSTANT.findall(code))
+        for kind, body, type_name in TYPE.findall(code):
+            declared['size'].add(type_name)
+            if kind == 'enum':
+                declared['constant'] |= set(re.findall(r'(?:^|,)\s*(\w+)', body))
+    return headers, declared
 
 
-def write_probe(headers, functions, constants, types):
-    lines = ['#include <cstdio>', '#include <typeinfo>']
+def missing_names(facts, declared, path):
+    """A sentence for every name that only one side has."""
+    for kind, names in declared.items():
+        for name in sorted(set(facts[kind]) - names):
+            yield f'{path}:{facts[kind][name][0]}: no header declares {name}, or not as a {kind} that can be read'
+        for name in sorted(names - set(facts[kind])):
+            yield f'{path}: has no line for the {kind} {name} that a header declares'
+
+
+def write_probe(headers, facts, path):
+    """C that does not compile where a function's type differs, and prints what else differs."""
+    lines = ['#include <stdbool.h>', '#include <stdio.h>']
     lines += [f'#include "{name}"' for name in headers]
-    lines.append('int main() {')
-    for name in functions:
-        lines.append(f'  std::printf("F {name} %s\\n", typeid(decltype(&{name})).name());')
-    for name in constants:
-        lines.append(f'  std::printf("C {name} %lld\\n", static_cast<long long>({name}));')
-    for name in types:
-        lines.append(f'  std::printf("T {name} %zu\\n", sizeof({name}));')
-    lines += ['  return 0;', '}', '']
-    return '\n'.join(lines)
+    lines += ['#ifdef __cplusplus', 'extern "C" {', '#endif']
+    for number, text, _ in facts['function'].values():
+        lines += [f'#line {number} "{path}"', f'{text};']
+    lines += ['#ifdef __cplusplus', '}', '#endif']
+    lines += ['static int wrong;',
+              'static void compare(int line, const char *name, long long ours, long long cann) {',
+              '  if (ours == cann) return;',
+              f'  printf("{path}:%d: %s is %lld in our headers\\n", line, name, ours);',
+              '  wrong = 1;', '}', 'int main(void) {']
+    for name, (number, _, value) in facts['constant'].items():
+        lines += [f'#line {number} "{path}"', f'  compare({number}, "{name}", (long long)({name}), {value}LL);']
+    for name, (number, _, value) in facts['size'].items():
+        lines += [f'#line {number} "{path}"', f'  compare({number}, "sizeof {name}", (long long)sizeof({name}), {value}LL);']
+    return '\n'.join(lines + ['  return wrong;', '}', ''])
 
 
-def run_probe(source, include, cxx):
-    """Returns {(kind, name): value}, all strings."""
+def run_probe(source, include):
+    """Returns what the compilers or the program complain of."""
+    cc, cxx = os.environ.get('CC') or 'cc', os.environ.get('CXX')
     with tempfile.TemporaryDirectory(prefix='poolgrad-abi-') as folder:
-        probe = pathlib.Path(folder, 'probe.cpp')
-        program = pathlib.Path(folder, 'probe')
+        probe, program = pathlib.Path(folder, 'probe.c'), pathlib.Path(folder, 'probe')
         probe.write_text(source)
-        command = [cxx, '-std=c++11', '-Wno-deprecated-declarations', '-I', str(include),
-                   str(probe), '-o', str(program)]
-        subprocess.run(command, check=True)
-        printed = subprocess.run([str(program)], check=True, stdout=subprocess.PIPE,
-                                 universal_newlines=True).stdout
-    found = {}
-    for line in printed.splitlines():
-        kind, name, value = line.split(' ', 2)
-        found[kind, name] = value
-    return found
+        commands = [[cc, '-std=c11', f'-I{include}', str(probe), '-o', str(program)], [str(program)]]
+        if cxx:
+            commands.append([cxx, '-std=c++11', f'-I{include}', '-fsyntax-only', '-x', 'c++', str(probe)])
+        for command in commands:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8', check=False)
+            if done.returncode != 0:
+                return done.stdout.splitlines() or [f'{command[0]} ended with status {done.returncode}']
+    return []
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0])
     parser.add_argument('--include', type=pathlib.Path, required=True)
-    parser.add_argument('--abi', type=pathlib.Path, required=True)
-    parser.add_argument('--cxx', default='g++')
+    parser.add_argument('--facts', type=pathlib.Path, default=FACTS)
     arguments = parser.parse_args()
 
-    if not arguments.abi.is_file():
-        print(f'skipped: no record of the interface at {arguments.abi}')
-        return 77
-    record = json.loads(arguments.abi.read_text())
-    headers, identifiers, declared = read_headers(arguments.include)
-
-    parts = [('F', 'functions', sorted(set(record['functions']) & declared)),
-             ('C', 'constants', sorted(set(record['constants']) & identifiers)),
-             ('T', 'structs', sorted(set(record['structs']) & identifiers))]
-    if not all(names for _, _, names in parts):
-        print(f'FAILED: {arguments.include} declares nothing to compare')
+    facts = read_facts(arguments.facts)
+    headers, declared = read_headers(arguments.include)
+    problems = list(missing_names(facts, declared, arguments.facts))
+    for kind in FACT:  # what is missing has been told
+        facts[kind] = {name: fact for name, fact in facts[kind].items() if name in declared[kind]}
+    problems += run_probe(write_probe(headers, facts, arguments.facts), arguments.include)
+    for problem in problems:
+        print(problem)
+    if problems:
+        print(f'FAILED: {arguments.include} differs from the facts in {arguments.facts}')
         return 1
-
-    source = write_probe(headers, *(names for _, _, names in parts))
-    try:
-        found = run_probe(source, arguments.include, arguments.cxx)
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f'FAILED: the probe does not compile or run: {error}')
-        return 1
-
-    wrong = 0
-    for kind, section, names in parts:
-        for name in names:
-            ours, theirs = found[kind, name], str(record[section][name])
-            if ours != theirs:
-                wrong += 1
-                print(f'MISMATCH {section} {name}: ours {ours}, recorded {theirs}')
-        print(f'{section}: {len(names)} compared, {len(record[section])} recorded')
-
-    unknown = sorted(declared - set(record['functions']) - NOT_RECORDED)
-    for name in unknown:
-        print(f'UNKNOWN function {name}: not recorded')
-    if wrong or unknown:
-        print(f'FAILED: {wrong} mismatches, {len(unknown)} unknown functions')
-        return 1
-    print('ok')
+    print('ok:', ', '.join(f'{len(facts[kind])} {kind}s' for kind in FACT))
     return 0
 
 

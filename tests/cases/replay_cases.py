@@ -246,7 +246,7 @@ def main():
     files = [arguments.shared / 'cases' / f'five_{kind}.jsonl' for kind in ('status', 'results')]
     for path in files:
         if not path.is_file():
-            print(f'skipped: no recorded cases at {path}')
+            print(f'skipped: the cases that were recorded on a card are not at {path}')
             return 77
     os.environ['POOLGRAD_SOC'] = 'Ascend910B'  # the product the cases were recorded for
     library = poolgrad_ctypes.Library(arguments.library)

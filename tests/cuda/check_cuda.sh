@@ -14,7 +14,7 @@ run() { # <devices> <program> [argument]
   POOLGRAD_DEVICES=$1 timeout -k 10 "${POOLGRAD_TEST_TIMEOUT:-180}" "${@:2}" > "$log" 2>&1 || status=$?
   if [ $status -eq 0 ] || [ $status -eq 77 ]; then
     echo "ok $(basename "$2") on $1, $((SECONDS - start)) s"
-    grep "^skipped: " "$log" || true
+    sed -n "s/^skipped: /skipped: $(basename "$2"): /p" "$log"
   else
     echo "FAILED $(basename "$2") on $1, status $status, $((SECONDS - start)) s"
     grep -vE '^\[ +(RUN|OK) ' "$log" | head -n 60

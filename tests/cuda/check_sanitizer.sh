@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/gpu.sh"
 shift
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null || true)
-[ -n "$sanitizer" ] || { echo "skipped: no compute-sanitizer here"; exit 77; }
+[ -n "$sanitizer" ] || { echo "skipped: there is no compute-sanitizer here (it comes with the CUDA toolkit)"; exit 77; }
 need_cuda
 export POOLGRAD_DEVICES=cuda
 

@@ -18,6 +18,8 @@ need_cuda() {
     echo "FAILED: $said"
     exit 1
   fi
-  echo "skipped: ${said##*no device: }"
+  # Of the library's sentence the cause alone.
+  said=${said##*no device: } said=${said##*no device here: } said=${said%%$'\n'*}
+  echo "skipped: no GPU to use: ${said%%;*} (docs/cuda.md says what is needed)"
   exit 77
 }

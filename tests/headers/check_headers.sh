@@ -3,7 +3,8 @@
 #
 # check_headers.sh INCLUDE-DIR
 # Compiles the files beside this script in every include style, and every header alone, as C11 and
-# C++11 with gcc and clang, all warnings being errors. Stops at the first error.
+# C++11 with the compilers in CC and CXX and with gcc and clang where they are, all warnings being
+# errors. Stops at the first error.
 
 set -u
 [ $# -eq 1 ] || { echo "usage: check_headers.sh INCLUDE-DIR" >&2; exit 2; }
@@ -47,23 +48,26 @@ alone() {
 probe=$(mktemp) || exit 2
 trap 'rm -f "$probe"' EXIT
 
-for pair in gcc:g++ clang:clang++; do
-  cc=${pair%:*} cxx=${pair#*:}
-  missing=
-  for tool in "$cc" "$cxx"; do
-    command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
-  done
-  if [ -n "$missing" ]; then
-    if [ "$cc" = gcc ]; then
-      echo "FAILED: missing compiler:$missing" >&2
-      exit 1
-    fi
-    echo "skipped: missing compiler:$missing"
-    continue
-  fi
+# Compilers that say the same of their version are one: cc is gcc or clang.
+seen=
+new_compiler() {
+  version=$("$1" --version 2>/dev/null | sed -n '1s/^[^ ]* //p')
+  case $seen in *"[$version]"*) return 1 ;; esac
+  seen="$seen[$version]"
+}
+
+for cc in "${CC:-cc}" gcc clang; do
+  command -v "$cc" >/dev/null 2>&1 && new_compiler "$cc" || continue
   styles "$cc" c11 c
   alone "$cc" c11 c
+done
+[ -n "$seen" ] || { echo "FAILED: no C compiler: CC is '${CC:-cc}'" >&2; exit 1; }
+
+seen=
+for cxx in "${CXX-c++}" g++ clang++; do
+  command -v "$cxx" >/dev/null 2>&1 && new_compiler "$cxx" || continue
   styles "$cxx" c++11 c++
   alone "$cxx" c++11 c++
   check "client" "$cxx" c++11 c++ "$here/client.cpp" -I "$include"
 done
+[ -n "$seen" ] || echo "skipped: the headers as C++, there is no C++ compiler here (Debian: g++)"

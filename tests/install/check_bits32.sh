@@ -7,8 +7,9 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-options=(-DCMAKE_C_COMPILER=gcc)
-if echo 'int main(void) { return 0; }' | gcc -m32 -x c - -o "$tmp/try" 2> /dev/null; then
+cc=${CC:-cc}
+options=("-DCMAKE_C_COMPILER=$cc")
+if echo 'int main(void) { return 0; }' | "$cc" -m32 -x c - -o "$tmp/try" 2> /dev/null; then
   options+=(-DCMAKE_C_FLAGS=-m32)
 else
   options+=(-DCMAKE_C_COMPILER_WORKS=1 -DCMAKE_C_ABI_COMPILED=1 -DCMAKE_C_SIZEOF_DATA_PTR=4 -DCMAKE_SIZEOF_VOID_P=4)

@@ -9,7 +9,7 @@ shift 2
 
 # Not a pipe: without its set the program fails, and so would the pipe.
 if grep -q "POOLGRAD_ISA is" <<< "$("$@" "$problems" 'adaptive_max_pool2d f32 i32 in=1x1x2x2 out=1x1' 2>&1)"; then
-  echo "$POOLGRAD_ISA: skipped, this CPU or build does not have it"
+  echo "skipped: this processor or this build does not have the kernel set $POOLGRAD_ISA"
   exit 77
 fi
 "$@" "$problems"
