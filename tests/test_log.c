@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/status.h"
+
 #define STAMP "[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}\\.[0-9]{3}"
 
 struct output {
@@ -120,8 +122,40 @@ static void lines_have_the_documented_layout(void **state) {
   expect_match(o.out, "^\\[ERROR\\] APP\\([0-9]+,test_log\\):" STAMP
                       " [0-9]+ say_everything:test_log\\.c:[0-9]+: \"an error line, 42\"$");
   expect_match(o.out, "^\\[ERROR\\] POOLGRAD\\([0-9]+,test_log\\):" STAMP
-                      " \\[status\\.c:[0-9]+\\]aclrtFree: .* is NULL.*$");
+                      " \\[memory\\.c:[0-9]+\\]aclrtFree: .* is NULL.*$");
   assert_string_equal(o.err, "");
+}
+
+/* Where say_places failed by itself. */
+static int place_of_failure, place_of_null, place_of_title;
+
+static void say_places(void) {
+  (void)aclrtSetDevice(999);
+  (void)aclrtSynchronizeStream((aclrtStream)1);
+  place_of_failure = __LINE__, pg_fail_with("api", 107000, "a failure");
+  place_of_null = __LINE__, pg_fail_null_with("api", 107000, "pointer");
+  place_of_title = __LINE__, (void)pg_fail_titled(200000, "api", 561000, "a title");
+  printf("%d %d %d\n", place_of_failure, place_of_null, place_of_title);
+}
+
+static void lines_name_the_place_of_the_check(void **state) {
+  (void)state;
+  struct output o;
+  int failure, null, title;
+  char pattern[128];
+  RUN(say_places, &o, STDOUT_ON);
+  expect_match(o.out, "\\[device\\.c:[0-9]+\\]aclrtSetDevice: deviceId is 999");
+  expect_match(o.out, "\\[stream\\.c:[0-9]+\\]aclrtSynchronizeStream: stream is not a handle");
+  expect_none(o.out, "status.c");
+  const char *last = strstr(o.out, "a title");
+  assert_non_null(last);
+  assert_int_equal(sscanf(strchr(last, '\n'), "%d %d %d", &failure, &null, &title), 3);
+  snprintf(pattern, sizeof pattern, "\\[test_log\\.c:%d\\]api: a failure", failure);
+  expect_match(o.out, pattern);
+  snprintf(pattern, sizeof pattern, "\\[test_log\\.c:%d\\]api: pointer is NULL", null);
+  expect_match(o.out, pattern);
+  snprintf(pattern, sizeof pattern, "\\[test_log\\.c:%d\\]api: a title", title);
+  expect_match(o.out, pattern);
 }
 
 static void only_errors_are_printed_unless_asked(void **state) {
@@ -455,6 +489,7 @@ int main(void) {
       cmocka_unit_test(nothing_is_printed_by_default),
       cmocka_unit_test(a_low_level_alone_prints_nothing),
       cmocka_unit_test(lines_have_the_documented_layout),
+      cmocka_unit_test(lines_name_the_place_of_the_check),
       cmocka_unit_test(only_errors_are_printed_unless_asked),
       cmocka_unit_test(the_level_decides_what_is_printed),
       cmocka_unit_test(the_old_name_still_works),

@@ -26,8 +26,8 @@ static void *create_array(const char *api, enum pg_kind kind, const void *values
       pg_release(&array->object);
     }
   }
-  pg_fail_with(api, ACLNN_ERR_INNER, "no memory for an array of %llu values",
-               (unsigned long long)size);
+  (void)pg_fail_titled(ACL_ERROR_BAD_ALLOC, api, ACLNN_ERR_INNER,
+                       "no memory for an array of %llu values", (unsigned long long)size);
   return NULL;
 }
 
@@ -130,7 +130,7 @@ aclScalar *aclCreateScalar(void *value, aclDataType dataType) {
     if (handle != NULL) return handle;
     pg_release(&scalar->object);
   }
-  pg_fail_with(__func__, ACLNN_ERR_INNER, "no memory for a scalar");
+  (void)pg_fail_titled(ACL_ERROR_BAD_ALLOC, __func__, ACLNN_ERR_INNER, "no memory for a scalar");
   return NULL;
 }
 
@@ -156,7 +156,8 @@ static void *create_list(const char *api, enum pg_kind kind, enum pg_kind elemen
       pg_release(&list->object);
     }
   }
-  pg_fail_with(api, ACLNN_ERR_INNER, "no memory for a list of %llu", (unsigned long long)size);
+  (void)pg_fail_titled(ACL_ERROR_BAD_ALLOC, api, ACLNN_ERR_INNER, "no memory for a list of %llu",
+                       (unsigned long long)size);
   return NULL;
 }
 

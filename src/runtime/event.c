@@ -283,13 +283,14 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
 }
 
 /* When the event was reached, in ns.  Not recorded, not reached yet and not timed are failures. */
-static aclError timestamp(const char *api, aclrtEvent handle, const char *name, int64_t *ns) {
+static aclError when_reached(const char *api, aclrtEvent handle, const char *name, int64_t *ns) {
   struct pg_event *event;
   aclError status = ACL_SUCCESS;
   PG_TRY(resolve_named(api, name, handle, &event));
   const struct point point = current_point(event);
   if (point.mark == NULL) {
-    status = pg_fail(api, ACL_ERROR_RT_INTERNAL_ERROR, "%s was never recorded", name);
+    status = pg_fail_titled(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, api, ACL_ERROR_RT_INTERNAL_ERROR,
+                            "%s was never recorded, aclrtRecordEvent must come first", name);
   } else {
     *ns = point_done(point) ? point.backend->mark_time_ns(point.mark) : 0;
     point_release(point);
@@ -310,18 +311,18 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
   PG_CHECK_PTR(ms, ACL_ERROR_INVALID_PARAM);
   PG_CHECK_PTR(startEvent, ACL_ERROR_INVALID_PARAM);
   PG_CHECK_PTR(endEvent, ACL_ERROR_INVALID_PARAM);
-  PG_TRY(timestamp(__func__, startEvent, "startEvent", &start));
-  PG_TRY(timestamp(__func__, endEvent, "endEvent", &end));
+  PG_TRY(when_reached(__func__, startEvent, "startEvent", &start));
+  PG_TRY(when_reached(__func__, endEvent, "endEvent", &end));
   *ms = (float)((double)(end - start) / (double)PG_NS_PER_MS);
   return ACL_SUCCESS;
 }
 
-aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp_us) {
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
   int64_t ns;
   PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
-  PG_CHECK_PTR(timestamp_us, ACL_ERROR_INVALID_PARAM);
-  PG_TRY(timestamp(__func__, event, "event", &ns));
-  *timestamp_us = (uint64_t)(ns / 1000);
+  PG_CHECK_PTR(timestamp, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(when_reached(__func__, event, "event", &ns));
+  *timestamp = (uint64_t)(ns / 1000);
   return ACL_SUCCESS;
 }
 
