@@ -263,9 +263,11 @@ static aclError synchronize(const char *api, aclrtEvent handle, int64_t timeout_
     point_release(point);
     if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
       status = pg_fail(api, status, "called from work of the event's own stream, before the event");
-    else if (status != ACL_SUCCESS)
+    else if (status == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)
       status = pg_fail(api, status, "event %u was not reached after %lld ms", event->id,
                        (long long)(timeout_ns / PG_NS_PER_MS));
+    else if (status != ACL_SUCCESS)
+      status = pg_fail(api, status, "event %u could not be waited for", event->id);
   }
   release(event);
   return status;
@@ -382,12 +384,16 @@ static aclError foreign_run(const struct pg_call *self, struct pg_failure *why) 
                                                                          : LOOK_NS);
     late = deadline != PG_FOREVER && pg_now_ns() >= deadline;
   }
-  late = late && status == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
   foreign_discard(self);
-  if (!late) return ACL_SUCCESS;
-  pg_failure_set(why, ACL_ERROR_RT_WAIT_TIMEOUT,
-                 "a wait for an event was not satisfied within %lld ms",
-                 (long long)(timeout_ns / PG_NS_PER_MS));
+  if (status == ACL_SUCCESS) return ACL_SUCCESS;
+  if (status != ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)
+    pg_failure_set(why, status, "an event of another device could not be waited for");
+  else if (late)
+    pg_failure_set(why, ACL_ERROR_RT_WAIT_TIMEOUT,
+                   "a wait for an event was not satisfied within %lld ms",
+                   (long long)(timeout_ns / PG_NS_PER_MS));
+  else
+    return ACL_SUCCESS; /* given up: whoever ended or aborted the stream tells of it */
   return why->code;
 }
 
