@@ -316,6 +316,93 @@ static void init_reads_the_variables_again(void **state) {
   assert_non_null(strstr(o.out, "after"));
 }
 
+static int count_of(const char *text, const char *word) {
+  int count = 0;
+  for (; (text = strstr(text, word)) != NULL; text += strlen(word)) count++;
+  return count;
+}
+
+static void init_twice(void) {
+  (void)aclInit(NULL);
+  (void)aclFinalize();
+  (void)aclInit(NULL);
+  (void)aclFinalize();
+}
+
+static void use_without_init(void) {
+  uint32_t count;
+  (void)aclrtGetDeviceCount(&count);
+  (void)aclrtSetDevice(0);
+  (void)aclrtResetDevice(0);
+}
+
+#define WARNINGS_ON STDOUT_ON, "ASCEND_GLOBAL_LOG_LEVEL", "2"
+#define A_LINE "^\\[WARNING\\] POOLGRAD\\([^)]*\\):" STAMP " "
+
+static void a_misspelt_variable_is_said_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *meant;
+  } rows[] = {{"POOLGRAD_THREAD", "THREADS"}, {"POOLGRAD_THRAEDS", "THREADS"},
+              {"POOLGRAD_IAS", "ISA"},        {"POOLGRAD_INDEXCHECK", "INDEX_CHECK"},
+              {"POOLGRAD_DEVICE", "DEVICES"}, {"POOLGRAD_CUDDA", "CUDA"}};
+  static void (*const ways[])(void) = {init_twice, use_without_init};
+  struct output o;
+  char pattern[256];
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    RUN(ways[i % 2], &o, WARNINGS_ON, rows[i].name, "1", "POOLGRAD_THREADS", "2");
+    snprintf(pattern, sizeof pattern,
+             A_LINE
+             "\\[environment\\.c:[0-9]+\\]%s is set and has no meaning, perhaps POOLGRAD_%s "
+             "was meant$",
+             rows[i].name, rows[i].meant);
+    expect_match(o.out, pattern);
+    assert_int_equal(count_of(o.out, rows[i].name), 1 + (i == 0 || i == 4 ? 1 : 0));
+    expect_none(o.out, "POOLGRAD_THREADS is set");
+  }
+}
+
+static void a_strange_variable_is_said_with_the_known_ones(void **state) {
+  (void)state;
+  struct output o;
+  char name[200] = "POOLGRAD_";
+  RUN(init_twice, &o, WARNINGS_ON, "POOLGRAD_Q", "1", "POOLGRAD_", "x");
+  expect_match(o.out, A_LINE
+               "\\[environment\\.c:[0-9]+\\]POOLGRAD_Q is set and has no meaning, "
+               "known are:.* POOLGRAD_DEVICES .*POOLGRAD_THREADS$");
+  expect_match(o.out, "POOLGRAD_ is set and has no meaning, known are");
+  expect_none(o.out, "perhaps");
+  expect_none(o.out, "ASCEND_");
+  memset(name + 9, 'X', sizeof name - 10);
+  RUN(init_twice, &o, WARNINGS_ON, name, "1");
+  expect_match(o.out, "POOLGRAD_X{54} is set and has no meaning");
+}
+
+static void an_unknown_variable_is_no_error(void **state) {
+  (void)state;
+  struct output o;
+  RUN(init_twice, &o, STDOUT_ON, "POOLGRAD_THREAD", "1", "POOLGRAD_CUDA", "/nowhere/plugin.so");
+  assert_string_equal(o.out, "");
+  assert_string_equal(o.err, "");
+}
+
+static void an_unusable_plugin_is_said_once(void **state) {
+  (void)state;
+  static const char *const files[] = {"/nowhere/plugin.so", "/", "/proc/self/exe", "libm.so.6"};
+  struct output o;
+  char pattern[256];
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    RUN(init_twice, &o, WARNINGS_ON, "POOLGRAD_CUDA", files[i]);
+    snprintf(pattern, sizeof pattern,
+             A_LINE "\\[backends\\.c:[0-9]+\\]POOLGRAD_CUDA is '%s', which cannot be used: .+$",
+             files[i]);
+    expect_match(o.out, pattern);
+    assert_int_equal(count_of(o.out, "POOLGRAD_CUDA is '"), 1);
+  }
+  RUN(init_twice, &o, WARNINGS_ON, "POOLGRAD_CUDA", "off");
+  expect_none(o.out, "POOLGRAD_CUDA");
+}
+
 static void say_lines(void) {
   program_invocation_short_name = (char[]){"a\nb"};
   ACL_APP_LOG(ACL_ERROR, "one\r\n[ERROR] APP(1,x): two\t\x1b[0m");
@@ -501,6 +588,10 @@ int main(void) {
       cmocka_unit_test(stdout_is_used_instead_of_the_folder),
       cmocka_unit_test(a_folder_that_cannot_be_made_is_silence),
       cmocka_unit_test(init_reads_the_variables_again),
+      cmocka_unit_test(a_misspelt_variable_is_said_once),
+      cmocka_unit_test(a_strange_variable_is_said_with_the_known_ones),
+      cmocka_unit_test(an_unknown_variable_is_no_error),
+      cmocka_unit_test(an_unusable_plugin_is_said_once),
       cmocka_unit_test(values_cannot_make_lines),
       cmocka_unit_test(nothing_is_written_through_links),
       cmocka_unit_test(the_log_is_the_users_own),

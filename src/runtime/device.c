@@ -155,6 +155,7 @@ static aclError read_devices(const char *api) {
 
 aclError pg_configure(const char *api) {
   pg_log_configure();
+  pg_variables_check();
   PG_TRY(pg_soc_configure(api));
   PG_TRY(pg_index_policy_configure(api));
   for (int i = 0; pg_backend_at(i) != NULL; i++) PG_TRY(pg_backend_at(i)->configure(api));
@@ -168,7 +169,9 @@ static aclError ensure_known(const char *api) {
   pthread_mutex_lock(&devices.lock);
   const bool known = devices.known;
   pthread_mutex_unlock(&devices.lock);
-  return known ? ACL_SUCCESS : read_devices(api);
+  if (known) return ACL_SUCCESS;
+  pg_variables_check();
+  return read_devices(api);
 }
 
 aclError pg_device_find_named(const char *api, const char *name, int64_t id,
