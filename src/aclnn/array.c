@@ -35,8 +35,8 @@ static aclnnStatus destroy_handle(const char *api, const void *handle, enum pg_k
   if (handle == NULL) return ACLNN_SUCCESS;
   struct pg_object *object = pg_handle_close(handle, kind);
   if (object == NULL)
-    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "the argument is %s, which cannot be destroyed so",
-                   pg_handle_what(handle));
+    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "%s is %s, which cannot be destroyed so",
+                   kind == PG_SCALAR ? "scalar" : "array", pg_handle_what(handle));
   pg_release(object);
   return ACLNN_SUCCESS;
 }
@@ -166,7 +166,7 @@ static aclnnStatus destroy_list(const char *api, const void *handle, enum pg_kin
   if (handle == NULL) return ACLNN_SUCCESS;
   struct pg_list *list = pg_handle_close(handle, kind);
   if (list == NULL)
-    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "the argument is %s, which cannot be destroyed so",
+    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "array is %s, which cannot be destroyed so",
                    pg_handle_what(handle));
   for (uint64_t i = 0; i < list->size; i++)
     pg_release(pg_handle_close(list->elements[i], list->element));
@@ -176,12 +176,13 @@ static aclnnStatus destroy_list(const char *api, const void *handle, enum pg_kin
 
 static aclnnStatus list_size(const char *api, const void *handle, enum pg_kind kind,
                              uint64_t *size) {
-  if (handle == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, "list");
+  const char *name = kind == PG_TENSOR_LIST ? "tensorList" : "scalarList";
+  if (handle == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, name);
   if (size == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, "size");
   struct pg_list *list = pg_acquire(handle, kind);
   if (list == NULL)
-    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "list is %s, a live one of its kind is required",
-                   pg_handle_what(handle));
+    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "%s is %s, a live one of its kind is required",
+                   name, pg_handle_what(handle));
   *size = list->size;
   pg_release(&list->object);
   return ACLNN_SUCCESS;
