@@ -6,17 +6,22 @@
  * Programs speak to it through acl/acl.h (devices, streams, memory) and aclnnop/ (operators). This
  * header has the little for which that interface has no word. It needs no other header.
  *
+ * A call that fails leaves one sentence that says why: print aclGetRecentErrMsg(), or run the
+ * program with ASCEND_LOG_PRINT_TO_STDOUT=1.
+ *
  * Environment, read by aclInit and aclnnInit (without them, at the first use); while devices are in
  * use their list stays, and the number of threads is read once. A program whose privileges changed
- * when it was started (set-user-id and the like) finds none of them set:
+ * when it was started (set-user-id and the like) finds none of them set. A variable POOLGRAD_...
+ * that is not in this list is named in the log at level warning, and otherwise ignored:
  *
  *   POOLGRAD_DEVICES  The devices the program sees: a comma list, the first being device 0. "cuda"
- *                     stands for all CUDA devices, "cuda:1" for the second of them, "cpu" for the
- *                     CPU, which always exists. A word given twice makes two devices. One that is
- *                     unknown or has no device makes aclInit fail with 100000. Unset: all CUDA
- *                     devices if there are any, else the CPU.
- *   POOLGRAD_CUDA     The file of the CUDA plug-in, or "off". Read once in a process. Unset:
- *                     libpoolgrad_cuda.so in the library's own folder.
+ *                     stands for all CUDA devices, "cuda:N" for one of them, counted from 0, "cpu"
+ *                     for the CPU, which always exists. A word given twice makes two devices. One
+ *                     that is unknown or has no device makes aclInit fail with 100000. Unset: all
+ *                     CUDA devices if there are any, else the CPU.
+ *   POOLGRAD_CUDA     The file of the CUDA plug-in, or "off". Read once in a process. A file that
+ *                     cannot be used is named in the log at level warning. Unset:
+ *                     "libpoolgrad_cuda.so" in the library's own folder.
  *   POOLGRAD_THREADS  How many threads the CPU device computes with, 1 to 1024. Anything else makes
  *                     aclInit fail with 100000. Unset or empty: as many as the CPUs this process
  *                     may use. Results do not depend on it.
@@ -25,16 +30,30 @@
  *                     with 100000. Unset: the best there is. Results do not depend on it.
  *   POOLGRAD_STREAM_BYTES  Results of at least so many bytes are written past the CPU's caches.
  *                     Anything but a number from 1 on makes aclInit fail with 100000. Unset or
- *                     empty: half of the last-level cache, 16 MiB at most. Results do not depend
- *                     on it.
- *   POOLGRAD_SOC      A product name (Ascend910B..., Ascend910_93, Ascend950, Ascend910_95): the
- *                     limits of that product hold as well, so that a program learns here what its
- *                     target would refuse. An unknown name makes aclInit fail with 100000. Unset:
- *                     everything that any product allows.
+ *                     empty: half of the last-level cache, 16 MiB at most. Results do not depend on
+ *                     it.
+ *   POOLGRAD_SOC      A product name, which begins with "Ascend910B", "Ascend910_93", "Ascend950"
+ *                     or "Ascend910_95": the limits of that product hold as well, so that a program
+ *                     learns here what its target would refuse. An unknown name makes aclInit fail
+ *                     with 100000. Unset: everything that any product allows.
  *   POOLGRAD_INDEX_CHECK  What becomes of indices outside their plane, which are always dropped:
  *                     "warn" (the default) writes one line to stderr for a call that has such,
  *                     "error" makes the stream fail with 507015 at the next synchronise, "off" is
- *                     silent. Any other word makes aclInit fail with 100000. */
+ *                     silent. Any other word makes aclInit fail with 100000.
+ *   ASCEND_RT_VISIBLE_DEVICES  Picks from the devices above: ascending ids, comma separated;
+ *                     reading stops at the first entry that is none. Unset: all of them.
+ *   ASCEND_LOG_PRINT_TO_STDOUT  1: the log, with the sentence of every call that fails, goes to
+ *                     stdout. 0 (the default): it does not.
+ *   ASCEND_SLOG_PRINT_TO_STDOUT  The older name, which counts where the other is not set: 1, or 0
+ *                     (the default).
+ *   ASCEND_PROCESS_LOG_PATH  A folder: the log goes to debug/plog/plog-<pid>_<time>.log in it,
+ *                     unless it goes to stdout. Unset: no file is written.
+ *   ASCEND_GLOBAL_LOG_LEVEL  What the log has: 0 debug, 1 info, 2 warning, 3 error and 4 nothing,
+ *                     each with all that follow it. Unset: 3.
+ *   ASCEND_MODULE_LOG_LEVEL  The same for one module: "APP=n" for lines of aclAppLog, "POOLGRAD=n"
+ *                     for the library's own, or both with a colon between. Unset: the global level.
+ *   ASCEND_HOME_PATH  The folder of the installation, where versions of packages are looked for.
+ *                     set_env.sh sets it. Unset: they are not known. */
 
 #ifndef PG_POOLGRAD_H_
 #define PG_POOLGRAD_H_
@@ -61,8 +80,8 @@ POOLGRAD_API int poolgrad_threads(void);
  * count: the number stays as it was, and aclGetRecentErrMsg has the sentence. */
 POOLGRAD_API int poolgrad_set_threads(int count);
 
-/* The instruction set whose kernels the CPU device uses: "avx512", "avx2" or "scalar". Static
- * storage. */
+/* The instruction set whose kernels the CPU device uses: "avx512", "avx2", "neon" or "scalar".
+ * Static storage. */
 POOLGRAD_API const char *poolgrad_isa(void);
 
 /* One line per device, "0: cpu (2 threads)\n"; where CUDA is not used one more says why, "cuda: not

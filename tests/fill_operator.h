@@ -140,7 +140,9 @@ static inline void expect_cells(const uint64_t *found, uint64_t value) {
 }
 
 static inline void expect_spent(aclOpExecutor *executor) {
-  FAILS(fill_phase_2(NULL, 0, executor, stream), ACLNN_ERR_INNER, "fill:", "spent");
+  FAILS(fill_phase_2(NULL, 0, executor, stream), ACLNN_ERR_INNER,
+        " Invalid_Argument(EZ1010): fill: executor is a spent or destroyed executor",
+        "aclSetAclOpExecutorRepeatable");
 }
 
 /* A second phase on a thread of its own, which has no context. */

@@ -15,7 +15,7 @@
 #define PTR(i) ((void *)a[i])
 
 /* F(name, arguments, "word:kind ...", whether it needs a context).  The word is what the sentence
- * calls the argument: its name, or "device", "attribute", "switch". */
+ * calls the argument: its name in the header, as headers/check_argument_names.py makes sure. */
 #define FUNCTIONS(F)                                                                               \
   F(aclsysGetCANNVersion, (ENUM(aclCANNPackageName, 0), PTR(1)), "name:to_7 version:result", 0)    \
   F(aclsysGetVersionStr, (PTR(0), PTR(1)), "pkgName:pointer versionStr:result", 0)                 \
@@ -28,30 +28,30 @@
     0)                                                                                             \
   F(aclrtExceptionInfoCallbackUnregister, (P(aclrtExceptionInfoCallback, 0)), "callback:listener", \
     0)                                                                                             \
-  F(aclrtGetErrorVerbose, (I32(0), PTR(1)), "device:device errorInfo:result", 0)                   \
-  F(aclrtSetDevice, (I32(0)), "device:device", 0)                                                  \
-  F(aclrtResetDevice, (I32(0)), "device:device", 0)                                                \
-  F(aclrtResetDeviceForce, (I32(0)), "device:device", 0)                                           \
+  F(aclrtGetErrorVerbose, (I32(0), PTR(1)), "deviceId:device errorInfo:result", 0)                 \
+  F(aclrtSetDevice, (I32(0)), "deviceId:device", 0)                                                \
+  F(aclrtResetDevice, (I32(0)), "deviceId:device", 0)                                              \
+  F(aclrtResetDeviceForce, (I32(0)), "deviceId:device", 0)                                         \
   F(aclrtGetDevice, (PTR(0)), "deviceId:result", 1)                                                \
   F(aclrtGetDeviceCount, (PTR(0)), "count:result", 0)                                              \
   F(aclrtGetRunMode, (PTR(0)), "runMode:result", 0)                                                \
   F(aclrtSynchronizeDeviceWithTimeout, (I32(0)), "timeout:ms_or_0", 1)                             \
   F(aclrtSetTsDevice, (ENUM(aclrtTsId, 0)), "tsId:to_1", 0)                                        \
-  F(aclrtGetDeviceUtilizationRate, (I32(0), PTR(1)), "device:device utilizationInfo:result", 0)    \
-  F(aclrtQueryDeviceStatus, (I32(0), PTR(1)), "device:device deviceStatus:result", 0)              \
+  F(aclrtGetDeviceUtilizationRate, (I32(0), PTR(1)), "deviceId:device utilizationInfo:result", 0)  \
+  F(aclrtQueryDeviceStatus, (I32(0), PTR(1)), "deviceId:device deviceStatus:result", 0)            \
   F(aclrtGetDeviceInfo, (U32(0), ENUM(aclrtDevAttr, 1), PTR(2)),                                   \
-    "device:device attr:attribute value:result", 0)                                                \
+    "deviceId:device attr:attribute value:result", 0)                                              \
   F(aclrtGetDeviceCapability, (I32(0), ENUM(aclrtDevFeatureType, 1), PTR(2)),                      \
-    "device:device devFeatureType:feature value:result", 0)                                        \
+    "deviceId:device devFeatureType:feature value:result", 0)                                      \
   F(aclrtDeviceCanAccessPeer, (PTR(0), I32(1), I32(2)),                                            \
-    "canAccessPeer:result device:device peerDeviceId:any", 0)                                      \
-  F(aclrtDeviceEnablePeerAccess, (I32(0), U32(1)), "device:device flags:zero", 0)                  \
-  F(aclrtDeviceDisablePeerAccess, (I32(0)), "device:device", 0)                                    \
+    "canAccessPeer:result deviceId:device peerDeviceId:any", 0)                                    \
+  F(aclrtDeviceEnablePeerAccess, (I32(0), U32(1)), "peerDeviceId:device flags:zero", 0)            \
+  F(aclrtDeviceDisablePeerAccess, (I32(0)), "peerDeviceId:device", 0)                              \
   F(aclrtGetDeviceResLimit, (I32(0), ENUM(aclrtDevResLimitType, 1), PTR(2)),                       \
-    "device:device type:to_1 value:result", 0)                                                     \
+    "deviceId:device type:to_1 value:result", 0)                                                   \
   F(aclrtSetDeviceResLimit, (I32(0), ENUM(aclrtDevResLimitType, 1), U32(2)),                       \
-    "device:device type:to_1 value:count", 0)                                                      \
-  F(aclrtResetDeviceResLimit, (I32(0)), "device:device", 0)                                        \
+    "deviceId:device type:to_1 value:count", 0)                                                    \
+  F(aclrtResetDeviceResLimit, (I32(0)), "deviceId:device", 0)                                      \
   F(aclrtGetStreamResLimit, (PTR(0), ENUM(aclrtDevResLimitType, 1), PTR(2)),                       \
     "stream:stream type:to_1 value:result", 1)                                                     \
   F(aclrtSetStreamResLimit, (PTR(0), ENUM(aclrtDevResLimitType, 1), U32(2)),                       \
@@ -64,12 +64,13 @@
   F(aclrtSetDeviceSatMode, (ENUM(aclrtFloatOverflowMode, 0)), "mode:saturation", 0)                \
   F(aclrtGetDeviceSatMode, (PTR(0)), "mode:result", 0)                                             \
   F(aclrtCheckArchCompatibility, (PTR(0), PTR(1)), "socVersion:pointer canCompatible:result", 0)   \
-  F(aclrtCreateContext, (PTR(0), I32(1)), "context:result device:device", 0)                       \
+  F(aclrtCreateContext, (PTR(0), I32(1)), "context:result deviceId:device", 0)                     \
   F(aclrtDestroyContext, (PTR(0)), "context:own_context", 0)                                       \
   F(aclrtSetCurrentContext, (PTR(0)), "context:context", 0)                                        \
   F(aclrtGetCurrentContext, (PTR(0)), "context:result", 1)                                         \
   F(aclrtCtxGetCurrentDefaultStream, (PTR(0)), "stream:result", 1)                                 \
-  F(aclrtGetPrimaryCtxState, (I32(0), PTR(1), PTR(2)), "device:device flags:any active:result", 0) \
+  F(aclrtGetPrimaryCtxState, (I32(0), PTR(1), PTR(2)), "deviceId:device flags:any active:result",  \
+    0)                                                                                             \
   F(aclrtCtxGetSysParamOpt, (ENUM(aclSysParamOpt, 0), PTR(1)), "opt:to_2 value:result", 1)         \
   F(aclrtCtxSetSysParamOpt, (ENUM(aclSysParamOpt, 0), (int64_t)a[1]), "opt:any value:level", 1)    \
   F(aclrtGetSysParamOpt, (ENUM(aclSysParamOpt, 0), PTR(1)), "opt:to_3 value:result", 0)            \
@@ -92,10 +93,10 @@
   F(aclrtGetStreamAvailableNum, (PTR(0)), "streamCount:result", 0)                                 \
   F(aclrtSetStreamFailureMode, (PTR(0), (uint64_t)a[1]), "stream:stream mode:to_1_of_numbers", 1)  \
   F(aclrtSetStreamAttribute, (PTR(0), ENUM(aclrtStreamAttr, 1), PTR(2)),                           \
-    "stream:stream attribute:stream_attribute value:pointer", 1)                                   \
+    "stream:stream stmAttrType:stream_attribute value:pointer", 1)                                 \
   F(aclrtGetStreamAttribute, (PTR(0), ENUM(aclrtStreamAttr, 1), PTR(2)),                           \
-    "stream:stream attribute:stream_attribute value:result", 1)                                    \
-  F(aclrtSetStreamOverflowSwitch, (PTR(0), U32(1)), "stream:stream switch:to_1_of_numbers", 1)     \
+    "stream:stream stmAttrType:stream_attribute value:result", 1)                                  \
+  F(aclrtSetStreamOverflowSwitch, (PTR(0), U32(1)), "stream:stream flag:to_1_of_numbers", 1)       \
   F(aclrtGetStreamOverflowSwitch, (PTR(0), PTR(1)), "stream:stream flag:result", 1)                \
   F(aclrtStreamAbort, (PTR(0)), "stream:stream", 1)                                                \
   F(aclrtCreateEvent, (PTR(0)), "event:result", 1)                                                 \
@@ -196,7 +197,7 @@
   F(aclrtGetMemInfo, (ENUM(aclrtMemAttr, 0), PTR(1), PTR(2)), "attr:any free:result total:result", \
     1)                                                                                             \
   F(aclrtGetMemUsageInfo, (I32(0), PTR(1), SIZE(2), PTR(3)),                                       \
-    "device:device memUsageInfo:result inputNum:rows outputNum:result", 0)                         \
+    "deviceId:device memUsageInfo:result inputNum:rows outputNum:result", 0)                       \
   F(aclrtValueWrite, (PTR(0), (uint64_t)a[1], U32(2), PTR(3)),                                     \
     "devAddr:value_block value:any flag:zero stream:stream", 1)                                    \
   F(aclrtValueWait, (PTR(0), (uint64_t)a[1], U32(2), PTR(3)),                                      \
@@ -204,7 +205,7 @@
   F(aclGetCannAttributeList, (PTR(0), PTR(1)), "cannAttrList:result num:result", 0)                \
   F(aclGetCannAttribute, (ENUM(aclCannAttr, 0), PTR(1)), "cannAttr:to_2 value:result", 0)          \
   F(aclGetDeviceCapability, (U32(0), ENUM(aclDeviceInfo, 1), PTR(2)),                              \
-    "device:device deviceInfo:to_2 value:result", 0)                                               \
+    "deviceId:device deviceInfo:to_2 value:result", 0)                                             \
   F(aclDestroyTensor, (PTR(0)), "tensor:own_tensor", 0)                                            \
   F(aclInitTensor, (PTR(0), NULL, 0, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, NULL, 0, NULL),            \
     "tensor:tensor", 0)                                                                            \
@@ -222,14 +223,14 @@
   F(aclGetIntArraySize, (PTR(0), PTR(1)), "array:ints size:nn_result", 0)                          \
   F(aclGetFloatArraySize, (PTR(0), PTR(1)), "array:floats size:nn_result", 0)                      \
   F(aclGetBoolArraySize, (PTR(0), PTR(1)), "array:bools size:nn_result", 0)                        \
-  F(aclGetTensorListSize, (PTR(0), PTR(1)), "list:tensors size:nn_result", 0)                      \
-  F(aclGetScalarListSize, (PTR(0), PTR(1)), "list:scalars size:nn_result", 0)                      \
-  F(aclDestroyIntArray, (PTR(0)), "argument:own_array", 0)                                         \
-  F(aclDestroyFloatArray, (PTR(0)), "argument:own_array", 0)                                       \
-  F(aclDestroyBoolArray, (PTR(0)), "argument:own_array", 0)                                        \
-  F(aclDestroyScalar, (PTR(0)), "argument:own_array", 0)                                           \
-  F(aclDestroyTensorList, (PTR(0)), "argument:own_array", 0)                                       \
-  F(aclDestroyScalarList, (PTR(0)), "argument:own_array", 0)                                       \
+  F(aclGetTensorListSize, (PTR(0), PTR(1)), "tensorList:tensors size:nn_result", 0)                \
+  F(aclGetScalarListSize, (PTR(0), PTR(1)), "scalarList:scalars size:nn_result", 0)                \
+  F(aclDestroyIntArray, (PTR(0)), "array:own_array", 0)                                            \
+  F(aclDestroyFloatArray, (PTR(0)), "array:own_array", 0)                                          \
+  F(aclDestroyBoolArray, (PTR(0)), "array:own_array", 0)                                           \
+  F(aclDestroyScalar, (PTR(0)), "scalar:own_array", 0)                                             \
+  F(aclDestroyTensorList, (PTR(0)), "array:own_array", 0)                                          \
+  F(aclDestroyScalarList, (PTR(0)), "array:own_array", 0)                                          \
   F(aclSetAclOpExecutorRepeatable, (PTR(0)), "executor:executor", 0)                               \
   F(aclDestroyAclOpExecutor, (PTR(0)), "executor:executor", 0)                                     \
   F(aclSetInputTensorAddr, (PTR(0), SIZE(1), PTR(2), PTR(3)),                                      \

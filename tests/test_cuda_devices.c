@@ -50,7 +50,7 @@ static void these_devices_are_there(void **state) {
     }
     expect_right(line);
   }
-  FAILS(aclrtSetDevice(count), 107001, "aclrtSetDevice", "device id");
+  FAILS(aclrtSetDevice(count), 107001, "aclrtSetDevice", "deviceId");
 }
 
 /* Visible ids are ascending ones of the list; what they leave is counted anew. */

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/status.h"
+
 #define STAMP "[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}\\.[0-9]{3}"
 
 struct output {
@@ -120,8 +122,40 @@ static void lines_have_the_documented_layout(void **state) {
   expect_match(o.out, "^\\[ERROR\\] APP\\([0-9]+,test_log\\):" STAMP
                       " [0-9]+ say_everything:test_log\\.c:[0-9]+: \"an error line, 42\"$");
   expect_match(o.out, "^\\[ERROR\\] POOLGRAD\\([0-9]+,test_log\\):" STAMP
-                      " \\[status\\.c:[0-9]+\\]aclrtFree: .* is NULL.*$");
+                      " \\[memory\\.c:[0-9]+\\]aclrtFree: .* is NULL.*$");
   assert_string_equal(o.err, "");
+}
+
+/* Where say_places failed by itself. */
+static int place_of_failure, place_of_null, place_of_title;
+
+static void say_places(void) {
+  (void)aclrtSetDevice(999);
+  (void)aclrtSynchronizeStream((aclrtStream)1);
+  place_of_failure = __LINE__, pg_fail_with("api", 107000, "a failure");
+  place_of_null = __LINE__, pg_fail_null_with("api", 107000, "pointer");
+  place_of_title = __LINE__, (void)pg_fail_titled(200000, "api", 561000, "a title");
+  printf("%d %d %d\n", place_of_failure, place_of_null, place_of_title);
+}
+
+static void lines_name_the_place_of_the_check(void **state) {
+  (void)state;
+  struct output o;
+  int failure, null, title;
+  char pattern[128];
+  RUN(say_places, &o, STDOUT_ON);
+  expect_match(o.out, "\\[device\\.c:[0-9]+\\]aclrtSetDevice: deviceId is 999");
+  expect_match(o.out, "\\[stream\\.c:[0-9]+\\]aclrtSynchronizeStream: stream is not a handle");
+  expect_none(o.out, "status.c");
+  const char *last = strstr(o.out, "a title");
+  assert_non_null(last);
+  assert_int_equal(sscanf(strchr(last, '\n'), "%d %d %d", &failure, &null, &title), 3);
+  snprintf(pattern, sizeof pattern, "\\[test_log\\.c:%d\\]api: a failure", failure);
+  expect_match(o.out, pattern);
+  snprintf(pattern, sizeof pattern, "\\[test_log\\.c:%d\\]api: pointer is NULL", null);
+  expect_match(o.out, pattern);
+  snprintf(pattern, sizeof pattern, "\\[test_log\\.c:%d\\]api: a title", title);
+  expect_match(o.out, pattern);
 }
 
 static void only_errors_are_printed_unless_asked(void **state) {
@@ -280,6 +314,93 @@ static void init_reads_the_variables_again(void **state) {
   RUN(change_the_variables, &o, NULL);
   expect_none(o.out, "before");
   assert_non_null(strstr(o.out, "after"));
+}
+
+static int count_of(const char *text, const char *word) {
+  int count = 0;
+  for (; (text = strstr(text, word)) != NULL; text += strlen(word)) count++;
+  return count;
+}
+
+static void init_twice(void) {
+  (void)aclInit(NULL);
+  (void)aclFinalize();
+  (void)aclInit(NULL);
+  (void)aclFinalize();
+}
+
+static void use_without_init(void) {
+  uint32_t count;
+  (void)aclrtGetDeviceCount(&count);
+  (void)aclrtSetDevice(0);
+  (void)aclrtResetDevice(0);
+}
+
+#define WARNINGS_ON STDOUT_ON, "ASCEND_GLOBAL_LOG_LEVEL", "2"
+#define A_LINE "^\\[WARNING\\] POOLGRAD\\([^)]*\\):" STAMP " "
+
+static void a_misspelt_variable_is_said_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *meant;
+  } rows[] = {{"POOLGRAD_THREAD", "THREADS"}, {"POOLGRAD_THRAEDS", "THREADS"},
+              {"POOLGRAD_IAS", "ISA"},        {"POOLGRAD_INDEXCHECK", "INDEX_CHECK"},
+              {"POOLGRAD_DEVICE", "DEVICES"}, {"POOLGRAD_CUDDA", "CUDA"}};
+  static void (*const ways[])(void) = {init_twice, use_without_init};
+  struct output o;
+  char pattern[256];
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    RUN(ways[i % 2], &o, WARNINGS_ON, rows[i].name, "1", "POOLGRAD_THREADS", "2");
+    snprintf(pattern, sizeof pattern,
+             A_LINE
+             "\\[environment\\.c:[0-9]+\\]%s is set and has no meaning, perhaps POOLGRAD_%s "
+             "was meant$",
+             rows[i].name, rows[i].meant);
+    expect_match(o.out, pattern);
+    assert_int_equal(count_of(o.out, rows[i].name), 1 + (i == 0 || i == 4 ? 1 : 0));
+    expect_none(o.out, "POOLGRAD_THREADS is set");
+  }
+}
+
+static void a_strange_variable_is_said_with_the_known_ones(void **state) {
+  (void)state;
+  struct output o;
+  char name[200] = "POOLGRAD_";
+  RUN(init_twice, &o, WARNINGS_ON, "POOLGRAD_Q", "1", "POOLGRAD_", "x");
+  expect_match(o.out, A_LINE
+               "\\[environment\\.c:[0-9]+\\]POOLGRAD_Q is set and has no meaning, "
+               "known are:.* POOLGRAD_DEVICES .*POOLGRAD_THREADS$");
+  expect_match(o.out, "POOLGRAD_ is set and has no meaning, known are");
+  expect_none(o.out, "perhaps");
+  expect_none(o.out, "ASCEND_");
+  memset(name + 9, 'X', sizeof name - 10);
+  RUN(init_twice, &o, WARNINGS_ON, name, "1");
+  expect_match(o.out, "POOLGRAD_X{54} is set and has no meaning");
+}
+
+static void an_unknown_variable_is_no_error(void **state) {
+  (void)state;
+  struct output o;
+  RUN(init_twice, &o, STDOUT_ON, "POOLGRAD_THREAD", "1", "POOLGRAD_CUDA", "/nowhere/plugin.so");
+  assert_string_equal(o.out, "");
+  assert_string_equal(o.err, "");
+}
+
+static void an_unusable_plugin_is_said_once(void **state) {
+  (void)state;
+  static const char *const files[] = {"/nowhere/plugin.so", "/", "/proc/self/exe", "libm.so.6"};
+  struct output o;
+  char pattern[256];
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    RUN(init_twice, &o, WARNINGS_ON, "POOLGRAD_CUDA", files[i]);
+    snprintf(pattern, sizeof pattern,
+             A_LINE "\\[backends\\.c:[0-9]+\\]POOLGRAD_CUDA is '%s', which cannot be used: .+$",
+             files[i]);
+    expect_match(o.out, pattern);
+    assert_int_equal(count_of(o.out, "POOLGRAD_CUDA is '"), 1);
+  }
+  RUN(init_twice, &o, WARNINGS_ON, "POOLGRAD_CUDA", "off");
+  expect_none(o.out, "POOLGRAD_CUDA");
 }
 
 static void say_lines(void) {
@@ -455,6 +576,7 @@ int main(void) {
       cmocka_unit_test(nothing_is_printed_by_default),
       cmocka_unit_test(a_low_level_alone_prints_nothing),
       cmocka_unit_test(lines_have_the_documented_layout),
+      cmocka_unit_test(lines_name_the_place_of_the_check),
       cmocka_unit_test(only_errors_are_printed_unless_asked),
       cmocka_unit_test(the_level_decides_what_is_printed),
       cmocka_unit_test(the_old_name_still_works),
@@ -466,6 +588,10 @@ int main(void) {
       cmocka_unit_test(stdout_is_used_instead_of_the_folder),
       cmocka_unit_test(a_folder_that_cannot_be_made_is_silence),
       cmocka_unit_test(init_reads_the_variables_again),
+      cmocka_unit_test(a_misspelt_variable_is_said_once),
+      cmocka_unit_test(a_strange_variable_is_said_with_the_known_ones),
+      cmocka_unit_test(an_unknown_variable_is_no_error),
+      cmocka_unit_test(an_unusable_plugin_is_said_once),
       cmocka_unit_test(values_cannot_make_lines),
       cmocka_unit_test(nothing_is_written_through_links),
       cmocka_unit_test(the_log_is_the_users_own),

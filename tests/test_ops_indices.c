@@ -217,7 +217,7 @@ static void an_error_fails_the_stream_once_and_is_silent(void **state) {
 
 static void init_with_another_word(void **state) {
   FAILS(aclInit(NULL), 100000, "POOLGRAD_INDEX_CHECK is '", *state,
-        "', known are warn, error and off");
+        "', allowed is 'warn', 'error' or 'off' (unset: 'warn')");
 }
 
 static void another_word_is_refused_at_the_start(void **state) {

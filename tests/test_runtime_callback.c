@@ -49,7 +49,8 @@ static void a_stream_has_one_subscriber(void **state) {
   FAILS(aclrtSubscribeReport(self(), one), 107011, "aclrtSubscribeReport", "already");
   FAILS(aclrtSubscribeReport(self() + 1, one), 107011, "aclrtSubscribeReport", "already");
   OK_OR_SAY(aclrtSubscribeReport(self(), two)); /* a thread may have several streams */
-  FAILS(aclrtUnSubscribeReport(self() + 1, one), 107012, "aclrtUnSubscribeReport", "not the one");
+  FAILS(aclrtUnSubscribeReport(self() + 1, one), 107012, "aclrtUnSubscribeReport", "threadId is",
+        "not the thread");
   OK_OR_SAY(aclrtUnSubscribeReport(self(), one));
   FAILS(aclrtUnSubscribeReport(self(), one), 107015, "aclrtUnSubscribeReport", "no subscribed");
   OK_OR_SAY(aclrtSubscribeReport(self() + 1, one));

@@ -28,7 +28,8 @@ static void on_new_thread(void *(*fn)(void *), void *argument) {
   assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-#define NO_DEVICE(call, name) FAILS(call, 107001, name, "device id is", "2 devices")
+#define NO_DEVICE(call, name) FAILS(call, 107001, name, " deviceId is", "2 devices")
+#define NO_PEER(call, name) FAILS(call, 107001, name, " peerDeviceId is", "2 devices")
 
 static void ids_outside_the_count_are_refused(void **state) {
   (void)state;
@@ -60,10 +61,10 @@ static void ids_outside_the_count_are_refused(void **state) {
     NO_DEVICE(aclrtGetDeviceResLimit(id, cube, &limit), "aclrtGetDeviceResLimit");
     NO_DEVICE(aclrtSetDeviceResLimit(id, cube, 1), "aclrtSetDeviceResLimit");
     NO_DEVICE(aclrtResetDeviceResLimit(id), "aclrtResetDeviceResLimit");
-    NO_DEVICE(aclrtDeviceCanAccessPeer(&number, 0, id), "aclrtDeviceCanAccessPeer");
+    NO_PEER(aclrtDeviceCanAccessPeer(&number, 0, id), "aclrtDeviceCanAccessPeer");
     NO_DEVICE(aclrtDeviceCanAccessPeer(&number, id, 0), "aclrtDeviceCanAccessPeer");
-    NO_DEVICE(aclrtDeviceEnablePeerAccess(id, 0), "aclrtDeviceEnablePeerAccess");
-    NO_DEVICE(aclrtDeviceDisablePeerAccess(id), "aclrtDeviceDisablePeerAccess");
+    NO_PEER(aclrtDeviceEnablePeerAccess(id, 0), "aclrtDeviceEnablePeerAccess");
+    NO_PEER(aclrtDeviceDisablePeerAccess(id), "aclrtDeviceDisablePeerAccess");
     NO_DEVICE(aclrtGetMemUsageInfo(id, &usage, 1, &entries), "aclrtGetMemUsageInfo");
   }
 }
@@ -267,8 +268,10 @@ static void peers_are_other_devices(void **state) {
   int32_t can = -1;
   OK_OR_SAY(aclrtDeviceCanAccessPeer(&can, 0, 1));
   assert_int_equal(can, 1);
-  FAILS(aclrtDeviceCanAccessPeer(&can, 1, 1), 100000, "aclrtDeviceCanAccessPeer", "both 1");
-  FAILS(aclrtDeviceEnablePeerAccess(0, 0), 100000, "aclrtDeviceEnablePeerAccess", "both 0");
+  FAILS(aclrtDeviceCanAccessPeer(&can, 1, 1), 100000, "aclrtDeviceCanAccessPeer",
+        "peerDeviceId is 1, the device itself");
+  FAILS(aclrtDeviceEnablePeerAccess(0, 0), 100000, "aclrtDeviceEnablePeerAccess",
+        "peerDeviceId is 0, the device itself");
   FAILS(aclrtDeviceEnablePeerAccess(1, 1), 107000, "aclrtDeviceEnablePeerAccess", "flags is 1");
   FAILS(aclrtDeviceDisablePeerAccess(1), 107000, "aclrtDeviceDisablePeerAccess", "not enabled");
   OK_OR_SAY(aclrtDeviceEnablePeerAccess(1, 0));

@@ -151,6 +151,30 @@ static void any_json_object_is_accepted(void **state) {
   }
 }
 
+/* Spaces between the braces, on both sides of what is read at once and of what is allowed. */
+static void a_file_is_read_whole_up_to_10_mib(void **state) {
+  (void)state;
+  static const size_t lengths[] = {4094, 4095, 4096, 4097, 8190, 8191, 8192, 10485760, 10485761};
+  char *text = malloc(10485762), path[64];
+  assert_non_null(text);
+  for (size_t i = 0; i < LENGTH(lengths); i++) {
+    memset(text, ' ', lengths[i]);
+    text[0] = '{';
+    text[lengths[i] - 1] = '}';
+    text[lengths[i]] = '\0';
+    if (lengths[i] > 10485760) {
+      FAILS(aclInit(file_with(text, path)), 100006, "configPath is '",
+            "larger than 10485760 bytes");
+    } else {
+      OK_OR_SAY(aclInit(file_with(text, path)));
+      OK_OR_SAY(aclFinalize());
+      text[lengths[i] - 1] = ' ';
+      FAILS(aclInit(file_with(text, path)), 100006, "configPath is '", "not a JSON object");
+    }
+  }
+  free(text);
+}
+
 static void a_later_file_must_have_the_first_ones_content(void **state) {
   (void)state;
   char first[64], same[64], other[64];
@@ -300,7 +324,13 @@ static void a_visible_list_leaves_so_many(void **state) {
     assert_int_equal(count, row->count);
     OK_OR_SAY(aclrtSetDevice(row->count - 1));
   }
-  FAILS(aclrtSetDevice(row->count), 107001, "aclrtSetDevice");
+  char named[64];
+  snprintf(named, sizeof named, "ASCEND_RT_VISIBLE_DEVICES is '%s' and leaves %d of 3", row->text,
+           row->count);
+  setenv("ASCEND_RT_VISIBLE_DEVICES", "changed later", 1);
+  FAILS(aclrtSetDevice(row->count), 107001, "aclrtSetDevice: deviceId is",
+        row->count == 3 ? "there are 3 devices, counted from 0\n" : named);
+  if (row->count == 0) FAILS(aclrtGetDeviceCount(&count), 207004, "no device is visible", named);
 }
 
 static void visible_devices_are_counted_anew(void **state) {
@@ -472,6 +502,7 @@ int main(void) {
       APART(what_is_no_regular_file_is_refused),
       APART(text_that_is_no_json_object_is_refused),
       APART(any_json_object_is_accepted),
+      APART(a_file_is_read_whole_up_to_10_mib),
       APART(a_later_file_must_have_the_first_ones_content),
       APART(runtime_functions_do_without_init),
       cmocka_unit_test(unknown_device_words_are_refused),

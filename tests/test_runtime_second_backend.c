@@ -358,6 +358,20 @@ static void a_wait_for_the_other_backend_may_run_out_of_time(void **state) {
   OK_OR_SAY(aclrtDestroyEvent(event));
 }
 
+static void a_wait_that_the_other_backend_refuses_fails(void **state) {
+  (void)state;
+  aclrtEvent event = held_event(SECOND);
+  atomic_store(&second->refusal, ACL_ERROR_RT_INTERNAL_ERROR);
+  OK_OR_SAY(aclrtStreamWaitEvent(on(CPU), event));
+  FAILS(aclrtSynchronizeStream(on(CPU)), 507000, "aclrtSynchronizeStream",
+        "an event of another device could not be waited for");
+  FAILS(aclrtSynchronizeEvent(event), 507000, "aclrtSynchronizeEvent", "could not be waited for");
+  atomic_store(&second->refusal, ACL_SUCCESS);
+  sem_post(&gate);
+  OK_OR_SAY(aclrtSynchronizeEvent(event));
+  OK_OR_SAY(aclrtDestroyEvent(event));
+}
+
 /* An abort or a forced end gives the wait up although its event never comes. */
 static void a_wait_for_the_other_backend_is_given_up(void **state) {
   (void)state;
@@ -395,6 +409,7 @@ int main(void) {
       BOTH(a_captured_stream_takes_no_host_work),
       BOTH(a_stream_waits_for_the_other_backends_event),
       BOTH(a_wait_for_the_other_backend_may_run_out_of_time),
+      BOTH(a_wait_that_the_other_backend_refuses_fails),
       BOTH(a_wait_for_the_other_backend_is_given_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

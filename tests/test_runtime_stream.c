@@ -262,13 +262,14 @@ static void attributes_are_kept(void **state) {
     assert_int_equal(out.userCustomTag, 1);
     FAILS(aclrtSetStreamAttribute(stream, (aclrtStreamAttr)attr, NULL), 100000, "value is NULL");
   }
-  FAILS(aclrtSetStreamAttribute(stream, (aclrtStreamAttr)6, &in), 100000, "attribute is 6");
+  FAILS(aclrtSetStreamAttribute(stream, (aclrtStreamAttr)6, &in), 100000, "stmAttrType is 6");
   in.failureMode = 2;
-  FAILS(aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_FAILURE_MODE, &in), 107000, "2");
-  FAILS(aclrtSetStreamFailureMode(stream, 2), 107000, "aclrtSetStreamFailureMode", "2");
+  FAILS(aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_FAILURE_MODE, &in), 107000,
+        "value->failureMode is 2");
+  FAILS(aclrtSetStreamFailureMode(stream, 2), 107000, "aclrtSetStreamFailureMode: mode is 2");
   OK_OR_SAY(aclrtGetStreamOverflowSwitch(stream, &overflow));
   assert_int_equal(overflow, 1); /* the same thing by two names */
-  FAILS(aclrtSetStreamOverflowSwitch(stream, 2), 107000, "aclrtSetStreamOverflowSwitch", "2");
+  FAILS(aclrtSetStreamOverflowSwitch(stream, 2), 107000, "aclrtSetStreamOverflowSwitch: flag is 2");
 }
 
 static void living_streams_are_counted_and_numbered(void **state) {

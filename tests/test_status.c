@@ -85,15 +85,50 @@ static void every_code_has_its_title(void **state) {
   expect_headline("Invalid_Argument_Null_Pointer", "EZ1011", "api: executor is NULL.*");
 }
 
+/* What CANN numbers among inner errors, or among another kind, but is none of it. */
+static void a_title_says_whose_fault_it_is(void **state) {
+  (void)state;
+  static const struct {
+    int code;
+    const char *title, *shown;
+  } rows[] = {
+      {107019, "Timeout_Error", "EE1011"},    {107023, "Execution_Error", "EE1011"},
+      {207000, "Not_Supported", "EE1011"},    {207001, "Resource_Error", "EE1011"},
+      {507007, "Invalid_Argument", "EE1003"}, {507012, "Timeout_Error", "EE1011"},
+      {507015, "Invalid_Argument", "EE1003"}, {507046, "Timeout_Error", "EE1011"},
+      {507047, "Timeout_Error", "EE1011"},    {507910, "Invalid_Argument", "EE1003"},
+      {507911, "Invalid_Argument", "EE1003"}, {561000, "Invalid_Argument", "EZ1010"},
+      {561003, "Not_Supported", "EZ1010"},    {561101, "Resource_Error", "EH0009"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    pg_fail_with("api", rows[i].code, "x");
+    expect_headline(rows[i].title, rows[i].shown, "api: x");
+  }
+  assert_int_equal(pg_fail_titled(200000, "api", 561000, "x"), 561000);
+  expect_headline("Resource_Error", "EH0009", "api: x");
+}
+
+static void a_mistake_is_no_internal_error(void **state) {
+  (void)state;
+  aclrtEvent event;
+  uint64_t time;
+  FAILS(aclrtResetDevice(0), 507007, " Invalid_Argument(EE1003): aclrtResetDevice: ");
+  OK_OR_SAY(aclrtSetDevice(0));
+  OK_OR_SAY(aclrtCreateEvent(&event));
+  FAILS(aclrtEventGetTimestamp(event, &time), 507000, " Invalid_Argument(EE1003): ",
+        "event was never recorded, aclrtRecordEvent must come first");
+  OK_OR_SAY(aclrtDestroyEvent(event));
+  OK_OR_SAY(aclrtResetDevice(0));
+  FAILS(aclrtResetDevice(0), 507007, " Invalid_Argument(EE1003): aclrtResetDevice: ");
+}
+
 static void inner_errors_have_their_own_layout(void **state) {
   (void)state;
-  pg_fail_with("api", 561003, "x");
-  expect_inner("AclNN_Inner_Error", "EZ9999", "api: x");
-  pg_fail_with("api", 561000, "x");
+  pg_fail_with("api", 561001, "x");
   expect_inner("AclNN_Inner_Error", "EZ9999", "api: x");
   pg_fail_with("api", 500000, "x");
   expect_inner("Inner_Error", "EH9999", "api: x");
-  pg_fail_with("api", 507015, "x");
+  pg_fail_with("api", 507000, "x");
   expect_inner("Execution_Error", "EE9999", "api: x");
 }
 
@@ -123,7 +158,7 @@ static void the_newest_is_the_headline_and_the_others_follow(void **state) {
 static void an_inner_error_is_no_headline_beside_another(void **state) {
   (void)state;
   pg_fail_with("first", 161001, "one");
-  pg_fail_with("second", 561000, "two");
+  pg_fail_with("second", 561001, "two");
   assert_true(matches(aclGetRecentErrMsg(), "^\\[PID: [0-9]+\\] " TIME " AclNN_Parameter_Error\\("
                                             "EZ1001\\): first: one\nTraceBack .*:\n"
                                             "        second: two\n$"));
@@ -385,6 +420,8 @@ int main(void) {
       APART(without_a_key_nobody_elses_data_is_touched), /* before any other call */
       cmocka_unit_test_setup(there_is_no_text_without_a_failure, start_clean),
       cmocka_unit_test_setup(every_code_has_its_title, start_clean),
+      cmocka_unit_test_setup(a_title_says_whose_fault_it_is, start_clean),
+      cmocka_unit_test_setup(a_mistake_is_no_internal_error, start_clean),
       cmocka_unit_test_setup(inner_errors_have_their_own_layout, start_clean),
       cmocka_unit_test_setup(public_calls_speak_in_this_layout, start_clean),
       cmocka_unit_test_setup(the_newest_is_the_headline_and_the_others_follow, start_clean),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Umbrella of the basic types and of every error code. */
+/* Umbrella of the basic types and of every error code. What a code means in a given call, the
+ * sentence of aclGetRecentErrMsg() says (acl_rt.h), which ASCEND_LOG_PRINT_TO_STDOUT=1 prints. */
 
 #ifndef PG_ACL_BASE_H_
 #define PG_ACL_BASE_H_

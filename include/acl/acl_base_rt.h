@@ -5,7 +5,8 @@
  *
  * Errors are plain ints, 0 for success. The codes below come from the acl layer, those of
  * error_codes/rt_error_codes.h from the runtime layer; both travel as aclError. Every call that
- * fails also leaves one sentence for aclGetRecentErrMsg (acl_rt.h).
+ * fails also leaves one sentence that says why: aclGetRecentErrMsg() (acl_rt.h) gives it, and
+ * ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment prints it.
  *
  * Every function here may be called from any thread, before aclInit and after aclFinalize. */
 

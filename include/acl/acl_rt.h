@@ -38,7 +38,9 @@
  *   Errors in a stream.  Work that fails later does not change what the call that queued it
  *     returned. The stream keeps its first error, and the next call that synchronises it returns
  *     that error, once.
- *   Text.  Every failing call leaves one sentence for aclGetRecentErrMsg.
+ *   Text.  Every failing call leaves one sentence that names the argument, what was found and what
+ *     is allowed: print aclGetRecentErrMsg(). With ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment
+ *     all sentences go to stdout as well, without a change to the program.
  *
  * Codes
  *
@@ -155,7 +157,7 @@ ACL_FUNC_VISIBILITY aclError aclrtGetVersion(int32_t *majorVersion, int32_t *min
 
 /* The sentences of the calling thread's failed calls since it last asked; NULL when there is none.
  * Reading clears. The text belongs to the library and is good until this thread's next call of
- * this function. */
+ * this function. The same sentences are in the log: ASCEND_LOG_PRINT_TO_STDOUT=1 prints them. */
 ACL_FUNC_VISIBILITY const char *aclGetRecentErrMsg(void);
 
 typedef enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;

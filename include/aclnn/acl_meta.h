@@ -28,7 +28,8 @@
  *
  * Codes (names in aclnn/opdev/op_errno.h): 0 for success, 161001 PARAM_NULLPTR for a NULL that must
  * not be, 161002 PARAM_INVALID for any other bad argument, 561000 INNER and 561103 INNER_NULLPTR
- * for bad executors. Every failure leaves a sentence for aclGetRecentErrMsg. */
+ * for bad executors. Every failure leaves a sentence for aclGetRecentErrMsg(), which
+ * ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment prints. */
 
 #ifndef PG_ACL_META_H_
 #define PG_ACL_META_H_

@@ -26,7 +26,8 @@ extern "C" {
  *
  * All three have the same format, one of ND, NCHW, NCL, NCDHW, NC. Any strides and offsets that are
  * not negative; out's cells must not share memory.
- * 161001: an argument is NULL. 161002: anything else; the sentence says what. */
+ * 161001: an argument is NULL. 161002: anything else. aclGetRecentErrMsg() has the
+ * sentence that says what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment it is printed. */
 ACLNN_API aclnnStatus aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(const aclTensor *gradOutput,
                                                                      const aclTensor *self,
                                                                      aclTensor *out,

@@ -32,7 +32,8 @@ extern "C" {
  * Formats: NCHW, or NCL for 3 axes. Padding is at most half of the kernel. gradOutput must have the
  * pooled size. Any strides and offsets that are not negative; gradInput's cells must not share
  * memory.
- * 161001: an argument other than stride is NULL. 161002: anything else; the sentence says what. */
+ * 161001: an argument other than stride is NULL. 161002: anything else. aclGetRecentErrMsg() has
+ * the sentence about it, which ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment prints. */
 ACLNN_API aclnnStatus aclnnAvgPool2dBackwardGetWorkspaceSize(
     const aclTensor *gradOutput, const aclTensor *self, const aclIntArray *kernelSize,
     const aclIntArray *stride, const aclIntArray *padding, bool ceilMode, bool countIncludePad,

@@ -32,7 +32,8 @@ extern "C" {
  * All four tensors have the same format, one of ND, NCHW, NCL, NHWC. Padding is at most half of the
  * kernel. gradOutput must have the pooled size. Any strides and offsets that are not negative;
  * gradInput's cells must not share memory.
- * 161001: an argument is NULL. 161002: anything else; the sentence says what. */
+ * 161001: an argument is NULL. 161002: anything else. aclGetRecentErrMsg() has the
+ * sentence that says what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment it is printed. */
 ACLNN_API aclnnStatus aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
     const aclTensor *gradOutput, const aclTensor *self, const aclTensor *indices,
     const aclIntArray *kernelSize, const aclIntArray *stride, const aclIntArray *padding,

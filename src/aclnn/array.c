@@ -26,8 +26,8 @@ static void *create_array(const char *api, enum pg_kind kind, const void *values
       pg_release(&array->object);
     }
   }
-  pg_fail_with(api, ACLNN_ERR_INNER, "no memory for an array of %llu values",
-               (unsigned long long)size);
+  (void)pg_fail_titled(ACL_ERROR_BAD_ALLOC, api, ACLNN_ERR_INNER,
+                       "no memory for an array of %llu values", (unsigned long long)size);
   return NULL;
 }
 
@@ -35,8 +35,8 @@ static aclnnStatus destroy_handle(const char *api, const void *handle, enum pg_k
   if (handle == NULL) return ACLNN_SUCCESS;
   struct pg_object *object = pg_handle_close(handle, kind);
   if (object == NULL)
-    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "the argument is %s, which cannot be destroyed so",
-                   pg_handle_what(handle));
+    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "%s is %s, which cannot be destroyed so",
+                   kind == PG_SCALAR ? "scalar" : "array", pg_handle_what(handle));
   pg_release(object);
   return ACLNN_SUCCESS;
 }
@@ -130,7 +130,7 @@ aclScalar *aclCreateScalar(void *value, aclDataType dataType) {
     if (handle != NULL) return handle;
     pg_release(&scalar->object);
   }
-  pg_fail_with(__func__, ACLNN_ERR_INNER, "no memory for a scalar");
+  (void)pg_fail_titled(ACL_ERROR_BAD_ALLOC, __func__, ACLNN_ERR_INNER, "no memory for a scalar");
   return NULL;
 }
 
@@ -156,7 +156,8 @@ static void *create_list(const char *api, enum pg_kind kind, enum pg_kind elemen
       pg_release(&list->object);
     }
   }
-  pg_fail_with(api, ACLNN_ERR_INNER, "no memory for a list of %llu", (unsigned long long)size);
+  (void)pg_fail_titled(ACL_ERROR_BAD_ALLOC, api, ACLNN_ERR_INNER, "no memory for a list of %llu",
+                       (unsigned long long)size);
   return NULL;
 }
 
@@ -165,7 +166,7 @@ static aclnnStatus destroy_list(const char *api, const void *handle, enum pg_kin
   if (handle == NULL) return ACLNN_SUCCESS;
   struct pg_list *list = pg_handle_close(handle, kind);
   if (list == NULL)
-    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "the argument is %s, which cannot be destroyed so",
+    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "array is %s, which cannot be destroyed so",
                    pg_handle_what(handle));
   for (uint64_t i = 0; i < list->size; i++)
     pg_release(pg_handle_close(list->elements[i], list->element));
@@ -175,12 +176,13 @@ static aclnnStatus destroy_list(const char *api, const void *handle, enum pg_kin
 
 static aclnnStatus list_size(const char *api, const void *handle, enum pg_kind kind,
                              uint64_t *size) {
-  if (handle == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, "list");
+  const char *name = kind == PG_TENSOR_LIST ? "tensorList" : "scalarList";
+  if (handle == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, name);
   if (size == NULL) return pg_fail_null(api, ACLNN_ERR_PARAM_NULLPTR, "size");
   struct pg_list *list = pg_acquire(handle, kind);
   if (list == NULL)
-    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "list is %s, a live one of its kind is required",
-                   pg_handle_what(handle));
+    return pg_fail(api, ACLNN_ERR_PARAM_INVALID, "%s is %s, a live one of its kind is required",
+                   name, pg_handle_what(handle));
   *size = list->size;
   pg_release(&list->object);
   return ACLNN_SUCCESS;

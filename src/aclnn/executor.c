@@ -295,7 +295,9 @@ aclnnStatus pg_execute(const char *api, void *workspace, uint64_t workspace_size
     plan = pg_handle_close(executor, PG_EXECUTOR);
   }
   if (plan == NULL)
-    return pg_fail(api, ACLNN_ERR_INNER, "executor is %s, a live one is required",
+    return pg_fail(api, ACLNN_ERR_INNER,
+                   "executor is %s, a live one is required; a second phase spends its executor "
+                   "unless aclSetAclOpExecutorRepeatable came before",
                    pg_handle_what(executor));
   const aclnnStatus status = execute(api, plan, spent, workspace, workspace_size, stream);
   pg_release(&plan->object);

@@ -152,7 +152,7 @@ aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDat
     if (handle != NULL) return handle;
     pg_release(&t->object);
   }
-  pg_fail_with(__func__, ACLNN_ERR_INNER, "no memory for a tensor");
+  (void)pg_fail_titled(ACL_ERROR_BAD_ALLOC, __func__, ACLNN_ERR_INNER, "no memory for a tensor");
   return NULL;
 }
 
@@ -205,7 +205,9 @@ static int64_t *new_array(size_t count) {
 static aclnnStatus copy_out(const char *api, const int64_t *values, int count, int64_t **out,
                             uint64_t *out_count) {
   int64_t *copy = new_array((size_t)count);
-  if (copy == NULL) return pg_fail(api, ACLNN_ERR_INNER, "no memory for %d values", count);
+  if (copy == NULL)
+    return pg_fail_titled(ACL_ERROR_BAD_ALLOC, api, ACLNN_ERR_INNER, "no memory for %d values",
+                          count);
   memcpy(copy, values, (size_t)count * sizeof *values);
   *out = copy;
   *out_count = (uint64_t)count;

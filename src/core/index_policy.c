@@ -24,8 +24,7 @@ aclError pg_index_policy_configure(const char *api) {
       atomic_store(&configured, true);
       return ACL_SUCCESS;
     }
-  return pg_fail(api, ACL_ERROR_INVALID_PARAM,
-                 "POOLGRAD_INDEX_CHECK is '%s', known are warn, error and off", text);
+  return PG_REFUSE_VARIABLE(api, "POOLGRAD_INDEX_CHECK", text);
 }
 
 /* For programs that never call aclInit; a wrong word keeps the warning. */

@@ -74,12 +74,7 @@ aclError pg_soc_configure(const char *api) {
   const char *name = pg_getenv("POOLGRAD_SOC");
   const bool unset = name == NULL || name[0] == '\0';
   const struct pg_soc *row = unset ? &portable : pg_soc_find(name);
-  if (row == NULL)
-    return pg_fail(
-        api, ACL_ERROR_INVALID_PARAM,
-        "POOLGRAD_SOC is '%s', known are names that start with Ascend910B, Ascend910_93, "
-        "Ascend950 or Ascend910_95 (unset: portable)",
-        name);
+  if (row == NULL) return PG_REFUSE_VARIABLE(api, "POOLGRAD_SOC", name);
   pthread_mutex_lock(&lock);
   const char *kept = unset ? default_name : keep(name);
   if (kept != NULL) {

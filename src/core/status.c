@@ -40,7 +40,21 @@ struct family {
   bool inner; /* never a headline while another sentence is pending */
 };
 
+/* The first that fits.  CANN's number says which layer found a fault, not whose it is: the single
+ * codes in front would otherwise call a caller's mistake or a time limit an internal error. */
 static const struct family families[] = {
+    {107019, 107019, "Timeout_Error", "EE1011", false},    /* a wait in a stream */
+    {107023, 107023, "Execution_Error", "EE1011", false},  /* the work was discarded */
+    {207000, 207000, "Not_Supported", "EE1011", false},    /* nothing is exhausted */
+    {507007, 507007, "Invalid_Argument", "EE1003", false}, /* reset of a device that is not set */
+    {507012, 507012, "Timeout_Error", "EE1011", false},    /* no callback came */
+    {507015, 507015, "Invalid_Argument", "EE1003", false}, /* indices outside their plane */
+    {507046, 507047, "Timeout_Error", "EE1011", false},    /* a stream or an event */
+    {507910, 507911, "Invalid_Argument", "EE1003", false}, /* memory registered twice or not */
+    {561000, 561000, "Invalid_Argument", "EZ1010", false}, /* an executor that is not live */
+    {561003, 561003, "Not_Supported", "EZ1010", false},    /* an operator that is not here */
+    {561101, 561101, "Resource_Error", "EH0009", false},   /* no memory for an executor */
+    {561103, 561103, "Invalid_Argument_Null_Pointer", "EZ1011", false},
     {100000, 106999, "Invalid_Argument", "EH0012", false},
     {107000, 109999, "Invalid_Argument", "EE1003", false},
     {110000, 149999, "Invalid_Argument", "EH0012", false},
@@ -50,7 +64,6 @@ static const struct family families[] = {
     {360000, 369999, "AclNN_Runtime_Error", "EZ9903", false},
     {500000, 506999, "Inner_Error", "EH9999", true},
     {507000, 509999, "Execution_Error", "EE9999", true},
-    {561103, 561103, "Invalid_Argument_Null_Pointer", "EZ1011", false},
     {560000, 569999, "AclNN_Inner_Error", "EZ9999", true},
     {INT32_MIN, INT32_MAX, "Inner_Error", "EH9999", true},
 };
@@ -116,16 +129,18 @@ static void keep_sentence(const struct family *family, const char *text) {
   if (errors->count > PENDING_MAX) drop(errors, 0);
 }
 
-/* The text was written where begin_sentence said. */
-static void fail(const struct family *family, int code, char *text, size_t room) {
+/* The text was written where begin_sentence said; the place is for the log alone. */
+static void fail(const char *file, int line, const struct family *family, int code, char *text,
+                 size_t room) {
   const int layer = code / 1000;
   if (layer == 107 || layer == 207 || layer == 507) last_error = code;
   pg_make_printable(text, room);
-  pg_log(ACL_ERROR, "%s (status %d)", text, code);
+  pg_log_line(ACL_ERROR, file, line, "%s (status %d)", text, code);
   keep_sentence(family, text);
 }
 
-void pg_fail_with(const char *api, int code, const char *format, ...) {
+void pg_fail_at(const char *file, int line, int like, const char *api, int code, const char *format,
+                ...) {
   size_t room;
   char *text = begin_sentence(&room);
   const size_t length = (size_t)snprintf(text, room, "%s: ", api);
@@ -133,14 +148,15 @@ void pg_fail_with(const char *api, int code, const char *format, ...) {
   va_start(args, format);
   if (length < room) vsnprintf(text + length, room - length, format, args);
   va_end(args);
-  fail(family_of(code), code, text, room);
+  fail(file, line, family_of(like), code, text, room);
 }
 
-void pg_fail_null_with(const char *api, int code, const char *argument) {
+void pg_fail_null_at(const char *file, int line, const char *api, int code, const char *argument) {
   size_t room;
   char *text = begin_sentence(&room);
   snprintf(text, room, "%s: %s is NULL, a valid pointer is required", api, argument);
-  fail(code == ACL_ERROR_INVALID_PARAM ? &null_acl : family_of(code), code, text, room);
+  const struct family *family = code == ACL_ERROR_INVALID_PARAM ? &null_acl : family_of(code);
+  fail(file, line, family, code, text, room);
 }
 
 void pg_recode_with(int code) {

@@ -17,15 +17,24 @@ struct pg_failure {
 };
 
 /* Stores "api: sentence" for the calling thread and gives code.  Runtime-layer codes
- * (107xxx, 207xxx, 507xxx) also become the thread's last error.  A macro, so that the compiler
- * sees the code and knows the failing path. */
+ * (107xxx, 207xxx, 507xxx) also become the thread's last error.  The line in the log names the
+ * place of the macro.  A macro also so that the compiler sees the code and knows the failing path.
+ */
 #define pg_fail(api, code, ...) (pg_fail_with(api, code, __VA_ARGS__), (code))
-void pg_fail_with(const char *api, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define pg_fail_with(api, code, ...) pg_fail_at(__FILE__, __LINE__, code, api, code, __VA_ARGS__)
+
+/* The same under the title of another code, where CANN has one code for unlike things: a caller's
+ * mistake and a lack of memory are no inner errors. */
+#define pg_fail_titled(like, api, code, ...) \
+  (pg_fail_at(__FILE__, __LINE__, like, api, code, __VA_ARGS__), (code))
+void pg_fail_at(const char *file, int line, int like, const char *api, int code, const char *format,
+                ...) __attribute__((format(printf, 6, 7)));
 
 /* The same for a pointer argument that must not be NULL. */
 #define pg_fail_null(api, code, argument) (pg_fail_null_with(api, code, argument), (code))
-void pg_fail_null_with(const char *api, int code, const char *argument);
+#define pg_fail_null_with(api, code, argument) \
+  pg_fail_null_at(__FILE__, __LINE__, api, code, argument)
+void pg_fail_null_at(const char *file, int line, const char *api, int code, const char *argument);
 
 /* Puts the last error back to what aclrtPeekAtLastError gave before a failure that was an answer.
  */

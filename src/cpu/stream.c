@@ -39,9 +39,7 @@ aclError pg_stream_configure(const char *api) {
   if (text != NULL && text[0] != '\0') {
     char *end;
     bytes = strtoll(text, &end, 10);
-    if (*end != '\0' || bytes < 1)
-      return pg_fail(api, ACL_ERROR_INVALID_PARAM,
-                     "POOLGRAD_STREAM_BYTES is '%s', allowed is a number of bytes from 1 on", text);
+    if (*end != '\0' || bytes < 1) return PG_REFUSE_VARIABLE(api, "POOLGRAD_STREAM_BYTES", text);
   }
   atomic_store(&from, bytes);
   return ACL_SUCCESS;

@@ -259,8 +259,7 @@ static aclError environment_count(const char *api, int *count) {
   if (text == NULL || text[0] == '\0') return ACL_SUCCESS;
   const long value = strtol(text, &end, 10);
   if (*end != '\0' || value < 1 || value > THREADS_MAX)
-    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "POOLGRAD_THREADS is '%s', allowed is 1 to %d",
-                   text, THREADS_MAX);
+    return PG_REFUSE_VARIABLE(api, "POOLGRAD_THREADS", text);
   *count = (int)value;
   return ACL_SUCCESS;
 }

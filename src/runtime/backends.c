@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/environment.h"
+#include "core/log.h"
 #include "core/printable.h"
 #include "runtime/backend.h"
 
@@ -53,7 +54,12 @@ static const struct pg_backend *find_cuda(void) {
     snprintf(absence, sizeof absence, "POOLGRAD_CUDA is off");
     return NULL;
   }
-  if (named != NULL && named[0] != '\0') return ask_plugin(named);
+  if (named != NULL && named[0] != '\0') {
+    const struct pg_backend *backend = ask_plugin(named);
+    if (backend == NULL)
+      pg_log(ACL_WARNING, "POOLGRAD_CUDA is '%s', which cannot be used: %s", named, absence);
+    return backend;
+  }
   if (place_beside(beside, sizeof beside) && access(beside, F_OK) == 0) return ask_plugin(beside);
   snprintf(absence, sizeof absence, "there is no " PLUGIN " beside the library");
   return NULL;

@@ -145,7 +145,7 @@ aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
                      (int)found->id);
   else if (!same)
     status = pg_fail(__func__, ACL_ERROR_RT_THREAD_SUBSCRIBE,
-                     "thread %llu is not the one that stream %d is subscribed to",
+                     "threadId is %llu, which is not the thread that stream %d is subscribed to",
                      (unsigned long long)threadId, (int)found->id);
   else
     pg_callbacks_forget(found, false);

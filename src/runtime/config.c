@@ -8,7 +8,7 @@
 
 #include "core/regular_file.h"
 
-enum { FILE_MAX_BYTES = 10 << 20, DEPTH_MAX = 64 };
+enum { FILE_FIRST_BYTES = 4096, FILE_MAX_BYTES = 10 << 20, DEPTH_MAX = 64 };
 
 /* A JSON checker by recursive descent: each function skips one thing and returns what follows,
  * or NULL when the text is not that thing. */
@@ -106,21 +106,42 @@ static uint64_t fnv1a(const char *text, size_t length) {
   return hash;
 }
 
+/* The whole file with a 0 behind it, or one byte more than is allowed; NULL without memory.  Room
+ * grows with what is there: the size that a file claims may be 0 or change meanwhile. */
+static char *read_text(FILE *file, size_t *length) {
+  size_t room = FILE_FIRST_BYTES;
+  char *text = malloc(room);
+  *length = 0;
+  while (text != NULL) {
+    *length += fread(text + *length, 1, room - 1 - *length, file);
+    if (*length < room - 1 || *length > FILE_MAX_BYTES) {
+      text[*length] = '\0';
+      return text;
+    }
+    room = room * 2 < FILE_MAX_BYTES ? room * 2 : FILE_MAX_BYTES + 2;
+    char *larger = realloc(text, room);
+    if (larger == NULL) free(text);
+    text = larger;
+  }
+  return NULL;
+}
+
 static aclError read_open(const char *api, const char *path, FILE *file, uint64_t *hash) {
-  char *text = malloc(FILE_MAX_BYTES + 1);
+  size_t length;
+  char *text = read_text(file, &length);
   if (text == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory to read '%s'", path);
-  const size_t length = fread(text, 1, FILE_MAX_BYTES + 1, file);
   aclError status = ACL_SUCCESS;
   if (ferror(file)) {
-    status = pg_fail(api, ACL_ERROR_INVALID_FILE, "'%s' could not be read", path);
-  } else if (length > FILE_MAX_BYTES) {
     status =
-        pg_fail(api, ACL_ERROR_PARSE_FILE, "'%s' is larger than %d bytes", path, FILE_MAX_BYTES);
+        pg_fail(api, ACL_ERROR_INVALID_FILE, "configPath is '%s', which could not be read", path);
+  } else if (length > FILE_MAX_BYTES) {
+    status = pg_fail(api, ACL_ERROR_PARSE_FILE, "configPath is '%s', which is larger than %d bytes",
+                     path, FILE_MAX_BYTES);
   } else {
-    text[length] = '\0';
     const char *end = space(text)[0] == '{' ? value(text, 0) : NULL;
     if (end == NULL || *space(end) != '\0' || strlen(text) != length)
-      status = pg_fail(api, ACL_ERROR_PARSE_FILE, "'%s' is not a JSON object", path);
+      status = pg_fail(api, ACL_ERROR_PARSE_FILE, "configPath is '%s', which is not a JSON object",
+                       path);
     else
       *hash = fnv1a(text, length);
   }

@@ -249,9 +249,8 @@ static aclError check_option(const char *api, aclSysParamOpt opt, int last) {
 static aclError check_value(const char *api, aclSysParamOpt opt, int64_t value) {
   const int64_t last = opt == ACL_OPT_DETERMINISTIC ? 3 : 1;
   if (value >= 0 && value <= last) return ACL_SUCCESS;
-  return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID,
-                 "value is %lld, allowed for option %d is 0 to %lld", (long long)value, (int)opt,
-                 (long long)last);
+  return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "value is %lld, allowed for opt %d is 0 to %lld",
+                 (long long)value, (int)opt, (long long)last);
 }
 
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
@@ -279,7 +278,7 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
   pthread_mutex_unlock(&context->lock);
   pg_release(&context->object);
   PG_CHECK(set, ACL_ERROR_RT_SYSPARAMOPT_NOT_SET,
-           "option %d was never set in this context, aclrtCtxSetSysParamOpt sets it", (int)opt);
+           "opt %d was never set in this context, aclrtCtxSetSysParamOpt sets it", (int)opt);
   *value = found;
   return ACL_SUCCESS;
 }

@@ -18,6 +18,8 @@
 #include "runtime/context.h"
 #include "runtime/stream.h"
 
+enum { HIDING_BYTES = 160 };
+
 /* Guards everything in this struct.  Held for bookkeeping only, never while a context closes. */
 static struct {
   pthread_mutex_t lock;
@@ -26,6 +28,7 @@ static struct {
   struct pg_device row[PG_DEVICES_MAX];
   int users[PG_DEVICES_MAX];     /* aclrtSetDevice calls not yet undone */
   void *primary[PG_DEVICES_MAX]; /* context handle, NULL when none */
+  char hiding[HIDING_BYTES];     /* which variable keeps devices from the list; "" when none does */
 } devices = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 PG_HOLD_ACROSS_FORK(devices.lock, PG_FORK_OUTER);
@@ -33,6 +36,7 @@ PG_HOLD_ACROSS_FORK(devices.lock, PG_FORK_OUTER);
 struct list {
   int count;
   struct pg_device row[PG_DEVICES_MAX];
+  char hiding[HIDING_BYTES];
 };
 
 static void add(struct list *list, const struct pg_backend *backend, int ordinal) {
@@ -92,6 +96,7 @@ static aclError add_word(const char *api, const char *word, size_t length, struc
 static aclError list_devices(const char *api, struct list *list) {
   const char *text = pg_getenv("POOLGRAD_DEVICES");
   list->count = 0;
+  list->hiding[0] = '\0';
   if (text == NULL || text[0] == '\0') {
     add_all(list, pg_backend_at(0));
     return ACL_SUCCESS;
@@ -107,8 +112,10 @@ static aclError list_devices(const char *api, struct list *list) {
 /* ASCEND_RT_VISIBLE_DEVICES: ascending ids; reading stops at the first entry that is none. */
 static void filter_visible(struct list *list) {
   const char *text = pg_getenv("ASCEND_RT_VISIBLE_DEVICES");
+  const char *begin = text;
   if (text == NULL) return;
   struct list kept = {.count = 0};
+  const int all = list->count;
   long last = -1;
   while (isdigit((unsigned char)*text)) {
     char *end;
@@ -119,6 +126,9 @@ static void filter_visible(struct list *list) {
     if (*end == '\0') break;
     text = end + 1;
   }
+  if (kept.count < all)
+    snprintf(kept.hiding, sizeof kept.hiding,
+             "ASCEND_RT_VISIBLE_DEVICES is '%.64s' and leaves %d of %d", begin, kept.count, all);
   *list = kept;
 }
 
@@ -136,6 +146,7 @@ static aclError read_devices(const char *api) {
   if (!devices.known || !in_use()) {
     devices.count = list.count;
     memcpy(devices.row, list.row, sizeof devices.row);
+    memcpy(devices.hiding, list.hiding, sizeof devices.hiding);
     devices.known = true;
   }
   pthread_mutex_unlock(&devices.lock);
@@ -144,6 +155,7 @@ static aclError read_devices(const char *api) {
 
 aclError pg_configure(const char *api) {
   pg_log_configure();
+  pg_variables_check();
   PG_TRY(pg_soc_configure(api));
   PG_TRY(pg_index_policy_configure(api));
   for (int i = 0; pg_backend_at(i) != NULL; i++) PG_TRY(pg_backend_at(i)->configure(api));
@@ -157,32 +169,45 @@ static aclError ensure_known(const char *api) {
   pthread_mutex_lock(&devices.lock);
   const bool known = devices.known;
   pthread_mutex_unlock(&devices.lock);
-  return known ? ACL_SUCCESS : read_devices(api);
+  if (known) return ACL_SUCCESS;
+  pg_variables_check();
+  return read_devices(api);
 }
 
-aclError pg_device_find(const char *api, int64_t id, struct pg_device *out) {
+aclError pg_device_find_named(const char *api, const char *name, int64_t id,
+                              struct pg_device *out) {
+  char hiding[HIDING_BYTES];
   PG_TRY(ensure_known(api));
   pthread_mutex_lock(&devices.lock);
   const int count = devices.count;
   if (id >= 0 && id < count) *out = devices.row[id];
+  memcpy(hiding, devices.hiding, sizeof hiding);
   pthread_mutex_unlock(&devices.lock);
   if (id >= 0 && id < count) return ACL_SUCCESS;
-  return pg_fail(api, ACL_ERROR_RT_INVALID_DEVICEID, "device id is %lld, there %s %d device%s",
+  return pg_fail(api, ACL_ERROR_RT_INVALID_DEVICEID, "%s is %lld, there %s %d device%s%s%s", name,
                  (long long)id, count == 1 ? "is" : "are", count,
-                 count == 1 ? ", id 0" : "s, counted from 0");
+                 count == 0   ? "s"
+                 : count == 1 ? ", id 0"
+                              : "s, counted from 0",
+                 hiding[0] != '\0' ? "; " : "", hiding);
+}
+
+aclError pg_device_find(const char *api, int64_t id, struct pg_device *out) {
+  return pg_device_find_named(api, "deviceId", id, out);
 }
 
 aclError aclrtGetDeviceCount(uint32_t *count) {
+  char hiding[HIDING_BYTES];
   PG_CHECK_PTR(count, ACL_ERROR_INVALID_PARAM);
   PG_TRY(ensure_known(__func__));
   pthread_mutex_lock(&devices.lock);
   const int found = devices.count;
+  memcpy(hiding, devices.hiding, sizeof hiding);
   pthread_mutex_unlock(&devices.lock);
-  PG_CHECK(
-      found > 0, ACL_ERROR_RT_NO_DEVICE,
-      "no device is visible: ASCEND_RT_VISIBLE_DEVICES is '%s', it must be an ascending list "
-      "of ids of the devices in POOLGRAD_DEVICES",
-      pg_getenv("ASCEND_RT_VISIBLE_DEVICES") == NULL ? "" : pg_getenv("ASCEND_RT_VISIBLE_DEVICES"));
+  PG_CHECK(found > 0, ACL_ERROR_RT_NO_DEVICE,
+           "no device is visible: %s, it must be an ascending list of ids of the devices in "
+           "POOLGRAD_DEVICES",
+           hiding);
   *count = (uint32_t)found;
   return ACL_SUCCESS;
 }

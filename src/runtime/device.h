@@ -17,8 +17,12 @@ struct pg_device {
  * Devices that are in use stay as they are. */
 aclError pg_configure(const char *api);
 
-/* The device with this id: ACL_ERROR_RT_INVALID_DEVICEID and a sentence when there is none. */
+/* The device with this id, the argument deviceId of api: ACL_ERROR_RT_INVALID_DEVICEID and a
+ * sentence when there is none. */
 aclError pg_device_find(const char *api, int64_t id, struct pg_device *out);
+
+/* The same for an argument with another name. */
+aclError pg_device_find_named(const char *api, const char *name, int64_t id, struct pg_device *out);
 
 /* Waits for all streams of the thread's current device; the first failure is this call's. */
 aclError pg_device_synchronize(const char *api, int64_t timeout_ns);

@@ -139,10 +139,10 @@ aclError aclrtCheckArchCompatibility(const char *socVersion, int32_t *canCompati
 static aclError find_pair(const char *api, int32_t device, int32_t peer, struct pg_device *a,
                           struct pg_device *b) {
   PG_TRY(pg_device_find(api, device, a));
-  PG_TRY(pg_device_find(api, peer, b));
+  PG_TRY(pg_device_find_named(api, "peerDeviceId", peer, b));
   if (device == peer)
-    return pg_fail(api, ACL_ERROR_INVALID_PARAM, "device and peer are both %d, they must differ",
-                   (int)device);
+    return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                   "peerDeviceId is %d, the device itself, another one is required", (int)peer);
   return ACL_SUCCESS;
 }
 

@@ -263,9 +263,11 @@ static aclError synchronize(const char *api, aclrtEvent handle, int64_t timeout_
     point_release(point);
     if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
       status = pg_fail(api, status, "called from work of the event's own stream, before the event");
-    else if (status != ACL_SUCCESS)
+    else if (status == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)
       status = pg_fail(api, status, "event %u was not reached after %lld ms", event->id,
                        (long long)(timeout_ns / PG_NS_PER_MS));
+    else if (status != ACL_SUCCESS)
+      status = pg_fail(api, status, "event %u could not be waited for", event->id);
   }
   release(event);
   return status;
@@ -283,13 +285,14 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
 }
 
 /* When the event was reached, in ns.  Not recorded, not reached yet and not timed are failures. */
-static aclError timestamp(const char *api, aclrtEvent handle, const char *name, int64_t *ns) {
+static aclError when_reached(const char *api, aclrtEvent handle, const char *name, int64_t *ns) {
   struct pg_event *event;
   aclError status = ACL_SUCCESS;
   PG_TRY(resolve_named(api, name, handle, &event));
   const struct point point = current_point(event);
   if (point.mark == NULL) {
-    status = pg_fail(api, ACL_ERROR_RT_INTERNAL_ERROR, "%s was never recorded", name);
+    status = pg_fail_titled(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, api, ACL_ERROR_RT_INTERNAL_ERROR,
+                            "%s was never recorded, aclrtRecordEvent must come first", name);
   } else {
     *ns = point_done(point) ? point.backend->mark_time_ns(point.mark) : 0;
     point_release(point);
@@ -310,18 +313,18 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
   PG_CHECK_PTR(ms, ACL_ERROR_INVALID_PARAM);
   PG_CHECK_PTR(startEvent, ACL_ERROR_INVALID_PARAM);
   PG_CHECK_PTR(endEvent, ACL_ERROR_INVALID_PARAM);
-  PG_TRY(timestamp(__func__, startEvent, "startEvent", &start));
-  PG_TRY(timestamp(__func__, endEvent, "endEvent", &end));
+  PG_TRY(when_reached(__func__, startEvent, "startEvent", &start));
+  PG_TRY(when_reached(__func__, endEvent, "endEvent", &end));
   *ms = (float)((double)(end - start) / (double)PG_NS_PER_MS);
   return ACL_SUCCESS;
 }
 
-aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp_us) {
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
   int64_t ns;
   PG_CHECK_PTR(event, ACL_ERROR_INVALID_PARAM);
-  PG_CHECK_PTR(timestamp_us, ACL_ERROR_INVALID_PARAM);
-  PG_TRY(timestamp(__func__, event, "event", &ns));
-  *timestamp_us = (uint64_t)(ns / 1000);
+  PG_CHECK_PTR(timestamp, ACL_ERROR_INVALID_PARAM);
+  PG_TRY(when_reached(__func__, event, "event", &ns));
+  *timestamp = (uint64_t)(ns / 1000);
   return ACL_SUCCESS;
 }
 
@@ -381,12 +384,16 @@ static aclError foreign_run(const struct pg_call *self, struct pg_failure *why) 
                                                                          : LOOK_NS);
     late = deadline != PG_FOREVER && pg_now_ns() >= deadline;
   }
-  late = late && status == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
   foreign_discard(self);
-  if (!late) return ACL_SUCCESS;
-  pg_failure_set(why, ACL_ERROR_RT_WAIT_TIMEOUT,
-                 "a wait for an event was not satisfied within %lld ms",
-                 (long long)(timeout_ns / PG_NS_PER_MS));
+  if (status == ACL_SUCCESS) return ACL_SUCCESS;
+  if (status != ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)
+    pg_failure_set(why, status, "an event of another device could not be waited for");
+  else if (late)
+    pg_failure_set(why, ACL_ERROR_RT_WAIT_TIMEOUT,
+                   "a wait for an event was not satisfied within %lld ms",
+                   (long long)(timeout_ns / PG_NS_PER_MS));
+  else
+    return ACL_SUCCESS; /* given up: whoever ended or aborted the stream tells of it */
   return why->code;
 }
 

@@ -82,8 +82,7 @@ aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle, aclrtStreamCon
            ACL_ERROR_INVALID_PARAM, "attr is %d, allowed is 0 to %d", (int)attr,
            ACL_RT_STREAM_PRIORITY);
   PG_CHECK(valueSize == fields[attr].bytes, ACL_ERROR_INVALID_PARAM,
-           "valueSize is %zu, attribute %d has %zu bytes", valueSize, (int)attr,
-           fields[attr].bytes);
+           "valueSize is %zu, attr %d has %zu bytes", valueSize, (int)attr, fields[attr].bytes);
   pthread_mutex_lock(&lock);
   struct config *config = *find_config(handle);
   if (config != NULL) memcpy((char *)&config->value + fields[attr].offset, attrValue, valueSize);
@@ -91,26 +90,27 @@ aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle, aclrtStreamCon
   return config != NULL ? ACL_SUCCESS : refuse_config(__func__);
 }
 
-static aclError set_failure_mode(const char *api, struct pg_stream *stream, uint64_t mode) {
+static aclError set_failure_mode(const char *api, const char *name, struct pg_stream *stream,
+                                 uint64_t mode) {
   if (mode > ACL_STOP_ON_FAILURE)
     return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID,
-                   "failure mode is %llu, allowed is 0 (continue) or 1 (stop)",
+                   "%s is %llu, allowed is 0 (continue) or 1 (stop)", name,
                    (unsigned long long)mode);
   atomic_store(&stream->failure_mode, mode);
   stream->backend->set_stop_on_failure(stream->queue, mode == ACL_STOP_ON_FAILURE);
   return ACL_SUCCESS;
 }
 
-static aclError set_overflow_switch(const char *api, struct pg_stream *stream, uint32_t flag) {
+static aclError set_overflow_switch(const char *api, const char *name, struct pg_stream *stream,
+                                    uint32_t flag) {
   if (flag > 1)
-    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "overflow switch is %u, allowed is 0 or 1",
-                   flag);
+    return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "%s is %u, allowed is 0 or 1", name, flag);
   atomic_store(&stream->overflow_switch, flag);
   return ACL_SUCCESS;
 }
 
 static aclError unknown_attribute(const char *api, aclrtStreamAttr attribute) {
-  return pg_fail(api, ACL_ERROR_INVALID_PARAM, "attribute is %d, allowed is %d to %d",
+  return pg_fail(api, ACL_ERROR_INVALID_PARAM, "stmAttrType is %d, allowed is %d to %d",
                  (int)attribute, ACL_STREAM_ATTR_FAILURE_MODE, ACL_STREAM_ATTR_PRIORITY);
 }
 
@@ -118,9 +118,9 @@ static aclError set_attribute(const char *api, struct pg_stream *stream, aclrtSt
                               const aclrtStreamAttrValue *value) {
   switch (attribute) {
     case ACL_STREAM_ATTR_FAILURE_MODE:
-      return set_failure_mode(api, stream, value->failureMode);
+      return set_failure_mode(api, "value->failureMode", stream, value->failureMode);
     case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
-      return set_overflow_switch(api, stream, value->overflowSwitch);
+      return set_overflow_switch(api, "value->overflowSwitch", stream, value->overflowSwitch);
     case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
       atomic_store(&stream->user_tag, value->userCustomTag);
       return ACL_SUCCESS;
@@ -184,7 +184,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
   struct pg_stream *found;
   PG_TRY(pg_stream_resolve(__func__, stream, &found));
-  const aclError status = set_failure_mode(__func__, found, mode);
+  const aclError status = set_failure_mode(__func__, "mode", found, mode);
   pg_stream_release(found);
   return status;
 }
@@ -192,7 +192,7 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
   struct pg_stream *found;
   PG_TRY(pg_stream_resolve(__func__, stream, &found));
-  const aclError status = set_overflow_switch(__func__, found, flag);
+  const aclError status = set_overflow_switch(__func__, "flag", found, flag);
   pg_stream_release(found);
   return status;
 }

@@ -44,6 +44,11 @@ static aclError submit(struct pg_queue *queue, const struct pg_step *steps, size
   return state.cpu->submit(queue, steps, count, behind);
 }
 
+static aclError mark_sync(struct pg_mark *mark, int64_t timeout_ns) {
+  const aclError refusal = atomic_load(&state.refusal);
+  return refusal != ACL_SUCCESS ? refusal : state.cpu->mark_sync(mark, timeout_ns);
+}
+
 static void *native_stream(struct pg_queue *queue) { return queue; }
 
 EXPORTED struct second_backend *second_backend(void);
@@ -64,6 +69,7 @@ const struct pg_backend *poolgrad_cuda_backend(size_t size_of_backend, const cha
   made.copy = copy;
   made.fill = fill;
   made.submit = submit;
+  made.mark_sync = mark_sync;
   made.native_stream = native_stream;
   return &made;
 }

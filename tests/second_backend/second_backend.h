@@ -15,7 +15,7 @@ struct second_backend {
   const struct pg_backend *cpu; /* the program's; set before the library looks for plug-ins */
   const char *absence;          /* the plug-in does not serve, and says so; NULL: it serves */
   atomic_int copies, fills;     /* how many it was asked for, outside of queues */
-  atomic_int refusal;           /* what copies, fills, registrations and peers fail with; 0: not */
+  atomic_int refusal;           /* what all but queues fail with; 0: not */
   atomic_bool captured;         /* its queues take nothing, as while CUDA captures the stream */
 };
 

@@ -4,7 +4,8 @@
  *
  * First digit: 1 the caller's argument or order of calls, 2 a resource or feature that is not
  * there, 5 a fault during execution. poolgrad returns those with a comment; the others exist so
- * that programs which name them compile. */
+ * that programs which name them compile. aclGetRecentErrMsg() says in a sentence what a call found;
+ * ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment prints it. */
 
 #ifndef PG_RT_ERROR_CODES_H_
 #define PG_RT_ERROR_CODES_H_

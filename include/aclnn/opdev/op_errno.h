@@ -4,7 +4,9 @@
  * "did it work" compares with 0 or ACL_SUCCESS.
  *
  * First digit: 1 an argument, 3 a runtime call made inside, 5 an inner fault. poolgrad returns
- * those with a comment; the others exist so that programs which name them compile. */
+ * those with a comment; the others exist so that programs which name them compile.
+ * aclGetRecentErrMsg() says in a sentence what a call found; ASCEND_LOG_PRINT_TO_STDOUT=1 in the
+ * environment prints it. */
 
 #ifndef PG_OP_ERRNO_H_
 #define PG_OP_ERRNO_H_
@@ -16,11 +18,11 @@
 
 #define ACLNN_ERR_RUNTIME_ERROR 361001 /* a runtime call made inside failed: memory, stream */
 
-#define ACLNN_ERR_INNER 561000 /* not an executor of this library, or an inner fault */
+#define ACLNN_ERR_INNER 561000 /* a spent executor, none of this library, or out of memory */
 #define ACLNN_ERR_INNER_INFERSHAPE_ERROR 561001
 #define ACLNN_ERR_INNER_TILING_ERROR 561002
-#define ACLNN_ERR_INNER_FIND_KERNEL_ERROR 561003
-#define ACLNN_ERR_INNER_CREATE_EXECUTOR 561101 /* out of memory for an executor */
+#define ACLNN_ERR_INNER_FIND_KERNEL_ERROR 561003 /* the operator is not implemented */
+#define ACLNN_ERR_INNER_CREATE_EXECUTOR 561101   /* out of memory for an executor */
 #define ACLNN_ERR_INNER_NOT_TRANS_EXECUTOR 561102
 #define ACLNN_ERR_INNER_NULLPTR 561103 /* a NULL executor or tensor */
 #define ACLNN_ERR_INNER_WRONG_ATTR_INFO_SIZE 561104
