@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 skip() {
-  echo "aarch64: skipped, $*"
+  echo "skipped: aarch64: $*"
   exit 0
 }
 [ "$(uname -m)" != aarch64 ] || skip "this machine is one, and make test has tested it"

@@ -8,7 +8,7 @@ programs=$(cd "${1:?usage: check_baseline.sh <folder of the test programs>}" && 
 cd "$(dirname "$0")/../.."
 
 skip() {
-  echo "baseline: skipped, $*"
+  echo "skipped: baseline: $*"
   exit 0
 }
 [ "$(uname -m)" = x86_64 ] || skip "the programs are for another processor"

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! command -v musl-gcc > /dev/null; then
-  echo "musl: skipped, there is no musl-gcc here (make deps WHAT=ci)"
+  echo "skipped: musl: there is no musl-gcc here (make deps WHAT=ci)"
   exit 0
 fi
 

@@ -8,7 +8,7 @@ set -euo pipefail
 programs=$(cd "${1:?usage: check_valgrind.sh <folder of the test programs>}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 if ! command -v valgrind > /dev/null; then
-  echo "valgrind: skipped, it is not here (make deps WHAT=ci)"
+  echo "skipped: valgrind: it is not here (make deps WHAT=ci)"
   exit 0
 fi
 log=$(mktemp)
