@@ -6,6 +6,7 @@ Does what README.md and the pages in docs/ tell a reader to do, against an insta
 
     ```c                    compiles without a warning
     ```c title="pool.c"     the same, and becomes that file in the page's own folder
+    ```cmake title="..."    likewise becomes a file
     ```text                 is what the program before it (a block with main) prints
     ```console              its commands, lines that begin with "$ ", are run in that folder; the lines
                             below each are what it prints
@@ -85,6 +86,8 @@ class Page:
         for line, language, title, lines in blocks_of(self.path.read_text(encoding='utf-8')):
             if language == 'c':
                 self.c(line, title, lines)
+            elif title:
+                (self.folder / title).write_text('\n'.join(lines) + '\n', encoding='utf-8')
             elif language == 'text' and self.program:
                 self.printed(line, lines)
             elif language == 'console':
