@@ -10,7 +10,7 @@ run_prefix := $(CURDIR)/build/prefix
 cmake_build = MAKEFLAGS=--no-print-directory cmake --build $(build_dir) --parallel $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: build run test stress install bench lint fuzz fuzz-merge clean help
+.PHONY: build run test stress install bench lint fuzz fuzz-merge docs clean help
 
 build:
 	@bash tools/bootstrap.sh $(filter aarch64,$(PRESET))
@@ -58,6 +58,11 @@ fuzz fuzz-merge:
 	  || { cat build/fuzz/build.log; exit 1; }
 	@bash fuzz/run.sh build/fuzz/fuzz $(if $(filter fuzz-merge,$@),merge,$(or $(SECONDS),30)) $(TARGET)
 
+# The documentation as a site in build/site; MkDocs comes from PyPI into build/docs-venv.
+docs:
+	@python3 tools/check_links.py
+	@python3 tools/build_site.py
+
 clean:
 	rm -rf build
 
@@ -70,5 +75,6 @@ help:
 	@echo "make bench      build and run the benchmarks; ARGS=\"--quick --filter mp2\" passes arguments"
 	@echo "make lint       check layout, static analysis and the house rules"
 	@echo "make fuzz       run the fuzzers, SECONDS=30 each or TARGET=operators alone; make fuzz-merge keeps what they found"
+	@echo "make docs       make the documentation site in build/site"
 	@echo "make clean      remove build/"
 	@echo "PRESET=release|debug|asan|ubsan-integer|tsan|clang-release|aarch64 chooses the build."
