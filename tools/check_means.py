@@ -17,7 +17,7 @@ rows, whose first cell holds the row's name in backticks, are taken from that ta
 
 The means of cells that were rounded are not exact: a stated mean must lie in the interval that the cells allow.
 
-python3 tools/check_means.py [PAGE ...]
+python3 tools/check_means.py [ROOT]
 """
 
 import fnmatch
@@ -229,10 +229,11 @@ def check_page(text, tables):
 
 
 def main():
-    pages = [pathlib.Path(name) for name in sys.argv[1:]] or [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
+    root = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT
+    pages = [root / 'README.md', *sorted((root / 'docs').rglob('*.md'))]
     texts = {page: page.read_text(encoding='utf-8') for page in pages}
     tables = {}
-    for text in [*texts.values(), *([] if not sys.argv[1:] else [(ROOT / 'docs/performance.md').read_text('utf-8')])]:
+    for text in texts.values():
         tables.update(tables_of(text))
     failed, numbers = False, 0
     for page, text in texts.items():
@@ -240,7 +241,7 @@ def main():
         numbers += count
         for problem in problems:
             failed = True
-            print(f'{page}: {problem}')
+            print(f'{page.relative_to(root)}: {problem}')
     if not failed:
         print(f'means ok: {numbers} numbers follow from {len(tables)} tables')
     return 1 if failed or not numbers else 0
