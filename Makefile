@@ -86,6 +86,12 @@ fuzz fuzz-merge:
 deps:
 	@bash tools/deps.sh $(or $(WHAT),test)
 
+# The documentation as a site in build/site; MkDocs comes from PyPI into build/docs-venv.
+docs:
+	@bash tools/deps.sh docs
+	@python3 tools/check_links.py
+	@bash tools/aloud.sh "making the site" python3 -u tools/build_site.py
+
 clean:
 	rm -rf build
 

@@ -99,7 +99,8 @@ def geometric_mean(values):
 
 
 def summary(peers, results):
-    """One sentence per peer: how many times as long it takes as the library."""
+    """One sentence per peer: how many times as long it takes as the library; then the rows that these leave out.
+    tools/check_means.py recomputes these sentences from the table."""
     lines = []
     shares = {r.name: r.share for r in results if r.share and r.kind == 'cold' and r.sound('twin')}
     if shares:
@@ -112,6 +113,10 @@ def summary(peers, results):
             slower, least = sum(ratio < 1 for ratio in ratios.values()), min(ratios, key=ratios.get)
             lines.append(f'{peer} / poolgrad: geometric mean {geometric_mean(ratios.values()):.2f} of {len(ratios)} '
                          f'rows, lowest {ratios[least]:.2f} ({least}); poolgrad is slower in {slower}.')
+    compared = [peer for peer, compared in peers.items() if compared]
+    left_out = [r.title for r in results if any(r.ratio(peer) for peer in compared) and not r.counted]
+    if left_out:
+        lines.append(f'Not in the means of ratios: {", ".join(left_out)}.')
     return lines
 
 
