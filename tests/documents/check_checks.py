@@ -26,7 +26,7 @@ MEANS = [
 ]
 LINKS = [
     (README, 'docs/tutorial.md)', 'docs/tutorials.md)', 'not a file of the project'),
-    (README, 'debugging.md#strict-mode', 'debugging.md#strict', 'no such heading'),
+    (README, 'runtime.md#strict-mode', 'runtime.md#strict', 'no such heading'),
     ('docs/faq.md', '(runtime.md#in-general)', '(/runtime.md)', 'not a file of the project'),
 ]
 PROGRAM = '''```c
