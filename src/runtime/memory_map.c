@@ -8,6 +8,7 @@
 
 #include "core/fork.h"
 #include "runtime/memory.h"
+#include "runtime/padding.h"
 
 /* Guards the tree and the totals. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -181,6 +182,8 @@ bool pg_memory_unregister(const void *base) {
 
 void pg_memory_give_back(const struct pg_memory *m) {
   const struct pg_backend *backend = m->device.backend;
+  if (m->asked < m->bytes && pg_memory_on_host(m))
+    pg_padding_allow(m->base + m->asked, m->bytes - m->asked);
   if (m->kind == PG_MEMORY_DEVICE) backend->free(m->device.ordinal, (void *)(uintptr_t)m->base);
   if (m->kind == PG_MEMORY_HOST) backend->host_free(m->device.ordinal, (void *)(uintptr_t)m->base);
   if (m->kind == PG_MEMORY_REGISTERED)
