@@ -11,6 +11,7 @@
 #include "core/log.h"
 #include "runtime/context.h"
 #include "runtime/padding.h"
+#include "runtime/strict.h"
 
 enum {
   ROUNDING = 32,
@@ -164,6 +165,7 @@ static aclError release(const char *api, void *address, enum pg_memory_kind kind
   const bool device = kind == PG_MEMORY_DEVICE;
   const char *name = device ? "devPtr" : "hostPtr";
   if (address == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, name);
+  if (pg_is_strict()) PG_TRY(pg_strict_check_free(api, name, address));
   const struct pg_memory memory = pg_memory_take(address, kind);
   if (memory.kind == PG_MEMORY_UNKNOWN && is_gone(api, address)) return ACL_SUCCESS;
   if (memory.kind == PG_MEMORY_UNKNOWN)
@@ -264,6 +266,7 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
 
 aclError aclrtHostUnregister(void *ptr) {
   PG_CHECK_PTR(ptr, ACL_ERROR_INVALID_PARAM);
+  if (pg_is_strict()) PG_TRY(pg_strict_check_free(__func__, "ptr", ptr));
   PG_CHECK(pg_memory_unregister(ptr) || is_gone(__func__, ptr),
            ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
            "ptr is %s, it must be the start of a registered range", what(ptr));

@@ -25,7 +25,8 @@ static inline bool pg_memory_on_host(const struct pg_memory *m) {
   return m->kind != PG_MEMORY_DEVICE || m->device.backend->on_host;
 }
 
-/* How many bytes lie from each address to the end of its range; SIZE_MAX for unknown memory. */
+/* How many bytes lie from each address to the end of its range, padding included but in strict
+ * mode; SIZE_MAX for unknown memory. */
 void pg_memory_rooms(int count, const void *const *addresses, size_t *rooms);
 
 /* Is [address, address + bytes) inside what is known to be there?  Unknown memory: yes. */
