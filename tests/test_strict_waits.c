@@ -209,6 +209,7 @@ static void wait_through_value(void) {
   OK_OR_SAY(aclrtValueWait(word, 1, ACL_STREAM_WAIT_VALUE_EQ, second));
   OK_OR_SAY(aclrtValueWrite(word, 1, 0, stream));
   OK_OR_SAY(aclrtSynchronizeStream(second));
+  OK_OR_SAY(aclrtFree(word)); /* who saw the value knows that it is written */
 }
 
 static const struct {

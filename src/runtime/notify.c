@@ -132,8 +132,9 @@ static aclError submit_value(const char *api, aclrtStream handle, enum pg_step_k
   if (status == ACL_SUCCESS && pg_is_strict())
     status = pg_strict_check_known(api, "devAddr", address);
   if (status == ACL_SUCCESS) status = pg_stream_submit(api, stream, &step, 1, NULL);
-  if (status == ACL_SUCCESS) note_word(stream, &step);
   if (status == ACL_SUCCESS && pg_is_strict()) pg_strict_use(api, stream, 1, &address);
+  if (status == ACL_SUCCESS)
+    note_word(stream, &step); /* last: who sees the value knows of its use */
   pg_stream_release(stream);
   return status;
 }

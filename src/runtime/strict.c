@@ -209,8 +209,8 @@ static bool reach(struct pg_strict_point point) {
 static void follow_links(void) {
   for (bool more = true; more;) {
     more = false;
-    for (size_t i = links.count; i-- > 0;)
-      if (is_reached(links.row[i].from) && reach(links.row[i].to)) more = true;
+    for (size_t i = links.count; i > 0; i--)
+      if (is_reached(links.row[i - 1].from) && reach(links.row[i - 1].to)) more = true;
   }
 }
 
