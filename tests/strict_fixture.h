@@ -27,6 +27,9 @@ static inline int set_up_mode(const char *mode, void **state) {
   pinned = found;
   device = device_memory(BYTES);
   other = device_memory(BYTES);
+  OK_OR_SAY(aclrtMemset(device, BYTES, 0, BYTES));
+  OK_OR_SAY(aclrtMemset(other, BYTES, 0, BYTES));
+  memset(pinned, 0, BYTES);
   OK_OR_SAY(aclrtHostRegister(registered, sizeof registered, ACL_HOST_REGISTER_MAPPED, &found));
   return 0;
 }

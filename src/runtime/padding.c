@@ -2,7 +2,7 @@
 #include "runtime/padding.h"
 
 /* Valgrind's requests are a few instructions that do nothing on a real processor. */
-#if defined(__has_include)
+#if defined(__has_include) && !defined(__cppcheck__) /* which cannot read the next line */
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #endif

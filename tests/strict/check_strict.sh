@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # check_strict.sh <build folder>: right programs run in strict mode: the examples, and the tests of operators, which
-# compute thousands of problems.
+# compute thousands of problems, and those in which memory runs out, also for what the mode itself notes.
 set -euo pipefail
 build=$(cd "${1:?usage: check_strict.sh <build folder>}" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,7 +23,7 @@ for source in "$root"/examples/*.c; do
   "${CC:-cc}" "$source" -I"$root/include" -L"$build/lib64" -lpoolgrad -o "$program"
   must_run "$program"
 done
-for name in ops_problems ops_tails ops_gradient ops_indices; do
+for name in ops_problems ops_tails ops_gradient ops_indices faults_operators faults_runtime; do
   must_run "$build/tests/test_$name"
 done
 echo "strict ok: $count programs"
