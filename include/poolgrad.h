@@ -36,6 +36,11 @@
  *                     or "Ascend910_95": the limits of that product hold as well, so that a program
  *                     learns here what its target would refuse. An unknown name makes aclInit fail
  *                     with 100000. Unset: everything that any product allows.
+ *   POOLGRAD_STRICT   "1" refuses what works here and would not work on a card: host memory as a
+ *                     tensor's data or workspace, copies against their kind, ends of buffers that
+ *                     lie in the padding, memory freed before the program has waited for the work
+ *                     that uses it (docs/runtime.md has the list). "0" (the default): off. Anything
+ *                     else makes aclInit fail with 100000.
  *   POOLGRAD_INDEX_CHECK  What becomes of indices outside their plane, which are always dropped:
  *                     "warn" (the default) writes one line to stderr for a call that has such,
  *                     "error" makes the stream fail with 507015 at the next synchronise, "off" is

@@ -14,6 +14,7 @@ static inline void forget_environment(void) {
   unsetenv("POOLGRAD_SOC");
   unsetenv("POOLGRAD_ISA");
   unsetenv("POOLGRAD_STREAM_BYTES");
+  unsetenv("POOLGRAD_STRICT");
   unsetenv("ASCEND_RT_VISIBLE_DEVICES");
 }
 

@@ -6,6 +6,7 @@
 
 #include "expect.h"
 #include "poolgrad.h"
+#include "reveal.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* aclrtMemcpyAsyncWithCondition */
 
@@ -115,6 +116,7 @@ static void the_kind_is_only_a_hint(void **state) {
 static void known_memory_is_not_overrun(void **state) {
   (void)state;
   const aclrtMemcpyKind kind = ACL_MEMCPY_DEFAULT;
+  reveal_padding(device);
   OK_OR_SAY(aclrtMemcpy(device, USABLE, pageable, USABLE, kind));
   FAILS(aclrtMemcpy(device, USABLE + 1, pageable, USABLE + 1, kind), 107000, "dst", "160 left");
   FAILS(aclrtMemcpy(pageable, USABLE + 1, device, USABLE + 1, kind), 107000, "src", "160 left");

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "expect.h"
+#include "reveal.h"
 #include "runtime/context.h"
-#include "runtime/memory.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_device, tear_down_device)
@@ -84,6 +84,7 @@ static void padding_is_there_and_zero(void **state) {
         OK_OR_SAY(makers[m].allocate(&memory, sizes[s], policies[p]));
         assert_int_equal((uintptr_t)memory % 64, 0);
         char padding[64] = {1};
+        reveal_padding(memory);
         OK_OR_SAY(aclrtMemcpy(padding, sizeof padding, (char *)memory + sizes[s], usable - sizes[s],
                               ACL_MEMCPY_DEFAULT));
         for (size_t i = 0; i < usable - sizes[s]; i++) assert_int_equal(padding[i], 0);
@@ -97,6 +98,7 @@ static void pages_of_a_gigabyte_have_no_padding(void **state) {
   (void)state;
   void *memory = NULL;
   OK_OR_SAY(aclrtMalloc(&memory, 33, ACL_MEM_MALLOC_HUGE1G_ONLY));
+  reveal_padding(memory);
   OK_OR_SAY(aclrtMemset(memory, 64, 0, 64));
   FAILS(aclrtMemset(memory, 65, 0, 65), 107000, "aclrtMemset", "64 left");
 }

@@ -12,6 +12,7 @@
 #include "core/log.h"
 #include "runtime/memory.h"
 #include "runtime/stream.h"
+#include "runtime/strict.h"
 
 enum { STEPS_MAX = 4, BINDINGS_MAX = 16, OPERANDS_MAX = 6, ALIGNMENT = 64 };
 
@@ -233,18 +234,30 @@ static aclnnStatus check_reach(const char *api, const struct memory *m,
   return ACLNN_SUCCESS;
 }
 
+/* In strict mode the data is the device's own. */
+static aclnnStatus check_strict(const char *api, const struct memory *m,
+                                const struct pg_stream *stream) {
+  for (int i = 0; i < m->count && pg_is_strict(); i++)
+    if (m->of[i].end > 0)
+      PG_TRY(pg_strict_check_data(api, m->of[i].name, m->data[i], stream->context->device_id));
+  return ACLNN_SUCCESS;
+}
+
 static aclnnStatus submit(const char *api, const struct pg_plan *plan, const struct memory *memory,
                           const struct pg_step *steps, aclrtStream handle) {
   struct pg_stream *stream;
   aclError status = pg_stream_resolve_any(api, handle, &stream);
   if (status == ACL_SUCCESS) {
-    const aclnnStatus reach = check_reach(api, memory, stream);
+    aclnnStatus reach = check_reach(api, memory, stream);
+    if (reach == ACLNN_SUCCESS) reach = check_strict(api, memory, stream);
     if (reach != ACLNN_SUCCESS) {
       pg_stream_release(stream);
       return reach;
     }
     if (plan->step_count > 0)
       status = pg_stream_submit(api, stream, steps, (size_t)plan->step_count, NULL);
+    if (plan->step_count > 0 && status == ACL_SUCCESS && pg_is_strict())
+      pg_strict_use(api, stream, memory->count, memory->data);
     pg_stream_release(stream);
   }
   return status == ACL_SUCCESS ? ACLNN_SUCCESS : pg_recode(ACLNN_ERR_RUNTIME_ERROR);

@@ -23,6 +23,7 @@ static const struct pg_variable variables[] = {
      "all that any product allows"},
     {"POOLGRAD_STREAM_BYTES", "a number of bytes from 1 on",
      "half of the last-level cache, 16 MiB at most"},
+    {"POOLGRAD_STRICT", "0 or 1", "0"},
     {"POOLGRAD_THREADS", "1 to 1024", "as many as the CPUs that this process may use"},
     {"ASCEND_GLOBAL_LOG_LEVEL", "0 (debug), 1 (info), 2 (warning), 3 (error) or 4 (none)", "3"},
     {"ASCEND_HOME_PATH", "the folder of the installation", "versions of packages are not known"},

@@ -12,14 +12,16 @@
 #include "core/clock.h"
 #include "core/fork.h"
 #include "runtime/stream.h"
+#include "runtime/strict.h"
 
 struct callback {
   aclrtCallback fn;
   void *user_data;
   bool blocks;
-  bool over;                /* has run, or never will; guarded by the lock */
-  atomic_int refs;          /* the step and the list */
-  struct pg_stream *stream; /* holds a reference */
+  bool over;                     /* has run, or never will; guarded by the lock */
+  atomic_int refs;               /* the step and the list */
+  struct pg_stream *stream;      /* holds a reference */
+  struct pg_strict_point behind; /* its place in the stream: who runs it has waited for that */
   struct callback *next;
 };
 
@@ -163,6 +165,7 @@ static struct callback *new_callback(aclrtCallback fn, void *user_data, bool blo
   atomic_init(&callback->refs, 1);
   pg_retain(&stream->object);
   callback->stream = stream;
+  callback->behind = pg_strict_here(stream);
   return callback;
 }
 
@@ -232,6 +235,7 @@ static void call(const struct callback *callback) {
     serving = &here;
     pg_inside_work++;
   }
+  pg_strict_waited(callback->behind);
   callback->fn(callback->user_data);
   if (callback->blocks) {
     serving = here.outer;
@@ -288,6 +292,36 @@ static aclError call_user(const struct pg_call *self, struct pg_failure *why) {
   return ACL_SUCCESS;
 }
 
+/* A host function in strict mode, with its place in the stream. */
+struct strict_call {
+  aclrtHostFunc fn;
+  void *arg;
+  struct pg_strict_point behind;
+};
+
+static void strict_discard(const struct pg_call *self) { free(self->arg); }
+
+static aclError strict_run(const struct pg_call *self, struct pg_failure *why) {
+  const struct strict_call c = *(const struct strict_call *)self->arg;
+  const struct pg_call plain = {.arg = c.arg, .user = c.fn};
+  free(self->arg);
+  pg_strict_waited(c.behind);
+  return call_user(&plain, why);
+}
+
+static aclError launch_strict(const char *api, aclrtHostFunc fn, void *arg,
+                              struct pg_stream *stream) {
+  struct strict_call *c = malloc(sizeof *c);
+  if (c == NULL) return pg_fail(api, ACL_ERROR_BAD_ALLOC, "no memory for a host function");
+  *c = (struct strict_call){fn, arg, pg_strict_here(stream)};
+  const struct pg_step step = {
+      .kind = PG_STEP_CALL,
+      .u.call = {.fn = strict_run, .arg = c, .discard = strict_discard, .own_thread = true}};
+  const aclError status = pg_stream_submit(api, stream, &step, 1, NULL);
+  if (status != ACL_SUCCESS) free(c);
+  return status; /* NOLINT(clang-analyzer-unix.Malloc): the step frees the call */
+}
+
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
   struct pg_stream *found;
   PG_CHECK(fn != NULL, ACL_ERROR_INVALID_PARAM, "fn is NULL, a function is required");
@@ -295,7 +329,8 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
   const struct pg_step step = {
       .kind = PG_STEP_CALL,
       .u.call = {.fn = call_user, .arg = args, .user = fn, .own_thread = true}};
-  const aclError status = pg_stream_submit(__func__, found, &step, 1, NULL);
+  const aclError status = pg_is_strict() ? launch_strict(__func__, fn, args, found)
+                                         : pg_stream_submit(__func__, found, &step, 1, NULL);
   pg_stream_release(found);
   return status;
 }

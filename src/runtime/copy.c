@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "runtime/memory.h"
 #include "runtime/stream.h"
+#include "runtime/strict.h"
 
 /* The runtime knows its own allocations and refuses to run over their ends. */
 static aclError check_room(const char *api, const char *name, const void *address, size_t bytes) {
@@ -26,6 +27,7 @@ static aclError check_copy(const char *api, const void *dst, size_t dest_max, co
   if (count > dest_max)
     return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "count is %zu, destMax allows %zu", count,
                    dest_max);
+  if (pg_is_strict()) PG_TRY(pg_strict_check_kind(api, kind, dst, src));
   PG_TRY(check_room(api, "dst", dst, count));
   return check_room(api, "src", src, count);
 }
@@ -98,6 +100,7 @@ static aclError copy_and_wait(const char *api, struct pg_stream *stream, const s
       api, !pg_stream_is_inside(stream), ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
       "called from work of stream %d itself, and a copy of pageable memory waits for its end",
       (int)stream->id);
+  const struct pg_strict_point here = pg_strict_here(stream);
   PG_TRY(submit(api, stream, step, copy->dst, copy->src, &mark));
   const aclError status = stream->backend->mark_sync(mark, PG_FOREVER);
   const bool discarded = stream->backend->mark_discarded(mark);
@@ -108,6 +111,7 @@ static aclError copy_and_wait(const char *api, struct pg_stream *stream, const s
       api, !discarded, ACL_ERROR_RT_STREAM_ABORT,
       "the copy was discarded by an abort, a forced end or a failure of stream %d before it",
       (int)stream->id);
+  pg_strict_waited(here);
   return ACL_SUCCESS;
 }
 
@@ -120,6 +124,8 @@ static aclError copy_in_stream(const char *api, aclrtStream handle, const struct
       .kind = PG_STEP_COPY, .bytes = (int64_t)(copy->width * copy->height), .u.copy = *copy};
   const aclError status = pageable ? copy_and_wait(api, stream, &step, copy)
                                    : submit(api, stream, &step, copy->dst, copy->src, NULL);
+  void *const touched[] = {copy->dst, (void *)(uintptr_t)copy->src};
+  if (status == ACL_SUCCESS && !pageable && pg_is_strict()) pg_strict_use(api, stream, 2, touched);
   pg_stream_release(stream);
   return status;
 }
@@ -173,6 +179,7 @@ static aclError check_2d(const char *api, const struct pg_copy *c, aclrtMemcpyKi
                    c->dst_pitch, c->src_pitch);
   if ((int)kind < ACL_MEMCPY_HOST_TO_DEVICE || kind > ACL_MEMCPY_DEFAULT)
     return pg_fail(api, ACL_ERROR_INVALID_PARAM, "kind is %d, allowed is 1 to 4", (int)kind);
+  if (pg_is_strict()) PG_TRY(pg_strict_check_kind(api, kind, c->dst, c->src));
   PG_TRY(check_rows(api, "dst", c->dst, c->dst_pitch, c->width, c->height));
   return check_rows(api, "src", c->src, c->src_pitch, c->width, c->height);
 }
@@ -202,6 +209,20 @@ struct batch {
   size_t *fail_index;
 };
 
+/* The direction that the attributes give the batch's copy i; each holds from its index on. */
+static aclrtMemcpyKind batch_kind(const aclrtMemcpyBatchAttr *attrs, const size_t *attr_indexes,
+                                  size_t attr_count, size_t i) {
+  static const aclrtMemcpyKind kinds[2][2] = {
+      {ACL_MEMCPY_HOST_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE},
+      {ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_DEVICE_TO_DEVICE}};
+  size_t behind = attr_count;
+  while (behind > 0 && attr_indexes[behind - 1] > i) behind--;
+  if (behind == 0) return ACL_MEMCPY_DEFAULT;
+  const aclrtMemcpyBatchAttr *attr = &attrs[behind - 1];
+  return kinds[attr->srcLoc.type == ACL_MEM_LOCATION_TYPE_DEVICE]
+              [attr->dstLoc.type == ACL_MEM_LOCATION_TYPE_DEVICE];
+}
+
 /* Checks the whole batch before the first byte moves. */
 static aclError check_batch(const char *api, const struct batch *b,
                             const aclrtMemcpyBatchAttr *attrs, const size_t *attr_indexes,
@@ -223,8 +244,10 @@ static aclError check_batch(const char *api, const struct batch *b,
     return pg_fail(api, ACL_ERROR_INVALID_PARAM, "numBatches is 0, at least one copy is required");
   for (size_t i = 0; i < b->count; i++) {
     if (b->sizes[i] == 0) continue;
+    const aclrtMemcpyKind kind =
+        pg_is_strict() ? batch_kind(attrs, attr_indexes, attr_count, i) : ACL_MEMCPY_DEFAULT;
     const aclError status =
-        check_copy(api, b->dsts[i], b->dest_maxs[i], b->srcs[i], b->sizes[i], ACL_MEMCPY_DEFAULT);
+        check_copy(api, b->dsts[i], b->dest_maxs[i], b->srcs[i], b->sizes[i], kind);
     if (status == ACL_SUCCESS) continue;
     if (b->fail_index != NULL) *b->fail_index = i;
     return status;
@@ -265,6 +288,7 @@ static aclError check_fill(const char *api, const void *ptr, size_t max_count, s
   if (count > max_count)
     return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "count is %zu, maxCount allows %zu", count,
                    max_count);
+  if (pg_is_strict()) PG_TRY(pg_strict_check_known(api, "devPtr", ptr));
   return check_room(api, "devPtr", ptr, count);
 }
 
@@ -275,6 +299,7 @@ static aclError check_fill_words(const char *api, const void *ptr, size_t bytes,
   if (count > bytes / 4)
     return pg_fail(api, ACL_ERROR_INVALID_PARAM,
                    "numElements is %zu, memSize (%zu bytes) allows %zu", count, bytes, bytes / 4);
+  if (pg_is_strict()) PG_TRY(pg_strict_check_known(api, "devPtr", ptr));
   return check_room(api, "devPtr", ptr, count * 4);
 }
 
@@ -293,6 +318,7 @@ static aclError fill_in_stream(const char *api, aclrtStream handle, const struct
   const struct pg_step step = {
       .kind = PG_STEP_FILL, .bytes = (int64_t)fill->count * fill->element, .u.fill = *fill};
   const aclError status = submit(api, stream, &step, fill->dst, fill->dst, NULL);
+  if (status == ACL_SUCCESS && pg_is_strict()) pg_strict_use(api, stream, 1, &fill->dst);
   pg_stream_release(stream);
   return status;
 }

@@ -17,6 +17,7 @@
 #include "poolgrad.h"
 #include "runtime/context.h"
 #include "runtime/stream.h"
+#include "runtime/strict.h"
 
 enum { HIDING_BYTES = 160 };
 
@@ -140,6 +141,7 @@ static bool in_use(void) {
 
 static aclError read_devices(const char *api) {
   struct list list;
+  PG_TRY(pg_strict_configure(api));
   PG_TRY(list_devices(api, &list));
   filter_visible(&list);
   pthread_mutex_lock(&devices.lock);

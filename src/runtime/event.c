@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/fork.h"
 #include "runtime/stream.h"
+#include "runtime/strict.h"
 
 enum {
   EVENTS_MAX = 65536,
@@ -22,6 +23,7 @@ struct point {
   const struct pg_backend *backend;
   struct pg_mark *mark;
   const struct pg_queue *queue; /* the mark's, to be told from others; never looked into */
+  struct pg_strict_point strict;
 };
 
 static void point_release(struct point point) {
@@ -161,7 +163,7 @@ static aclError record(const char *api, aclrtEvent handle, aclrtStream stream_ha
   PG_TRY(resolve(api, handle, &event));
   aclError status = pg_stream_resolve(api, stream_handle, &stream);
   if (status == ACL_SUCCESS) {
-    struct point point = {stream->backend, NULL, stream->queue};
+    struct point point = {stream->backend, NULL, stream->queue, pg_strict_here(stream)};
     status = pg_stream_submit(api, stream, NULL, 0, &point.mark);
     if (status == ACL_SUCCESS) replace_point(event, point);
     pg_stream_release(stream);
@@ -193,7 +195,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
       status = pg_fail(__func__, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                        "event was made by aclrtCreateEventExWithFlag and cannot be reset");
     else
-      replace_point(found, (struct point){NULL, NULL, NULL});
+      replace_point(found, (struct point){.mark = NULL});
   }
   release(found);
   return status;
@@ -206,6 +208,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
   const bool ex = found->ex;
   const struct point point = current_point(found);
   const bool done = point.mark == NULL || point_done(point);
+  if (done) pg_strict_waited(point.strict);
   point_release(point);
   release(found);
   PG_CHECK(!ex, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -220,6 +223,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
   PG_TRY(resolve(__func__, event, &found));
   const struct point point = current_point(found);
   const bool done = point.mark == NULL ? found->ex : point_done(point);
+  if (done) pg_strict_waited(point.strict);
   point_release(point);
   release(found);
   *status = done ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
@@ -260,6 +264,7 @@ static aclError synchronize(const char *api, aclrtEvent handle, int64_t timeout_
     status = pg_callbacks_is_serving(point.queue) && !point_done(point)
                  ? ACL_ERROR_RT_FEATURE_NOT_SUPPORT
                  : point.backend->mark_sync(point.mark, timeout_ns);
+    if (status == ACL_SUCCESS) pg_strict_waited(point.strict);
     point_release(point);
     if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
       status = pg_fail(api, status, "called from work of the event's own stream, before the event");
@@ -331,7 +336,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
 /* Leaves a mark behind a queued wait, for aclrtQueryEventWaitStatus.  Without memory for it the
  * wait itself still holds. */
 static void note_wait(struct pg_event *event, struct pg_stream *stream) {
-  struct point behind = {stream->backend, NULL, stream->queue};
+  struct point behind = {.backend = stream->backend, .queue = stream->queue};
   /* not under the lock: what fails is told of at once, to a function that may ask for the event */
   if (stream->backend->submit(stream->queue, NULL, 0, &behind.mark) != ACL_SUCCESS) return;
   pthread_mutex_lock(&event->lock);
@@ -430,10 +435,12 @@ static aclError wait(const char *api, aclrtStream stream_handle, aclrtEvent hand
     if (point.mark != NULL) { /* never recorded: nothing to wait for */
       status = submit_wait(api, stream, point,
                            seconds == 0 ? PG_FOREVER : (int64_t)seconds * PG_NS_PER_S);
-      if (status == ACL_SUCCESS)
+      if (status == ACL_SUCCESS) {
+        pg_strict_follow(stream, point.strict);
         note_wait(event, stream);
-      else
+      } else {
         point_release(point);
+      }
     }
     pg_stream_release(stream);
   }

@@ -6,6 +6,7 @@
 #include "runtime/context.h"
 #include "runtime/memory.h"
 #include "runtime/stream.h"
+#include "runtime/strict.h"
 
 /* Guards the state.  Held through a whole init or finalize: the second caller waits. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -75,6 +76,7 @@ static aclError finalize_locked(const char *api) {
   close_all(PG_NOTIFY);
   atomic_store(&finalized, true); /* first: who frees what is released here must not fail */
   pg_memory_release_all();
+  pg_strict_forget();
   references = 0;
   return ACL_SUCCESS;
 }

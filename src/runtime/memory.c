@@ -10,6 +10,8 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "runtime/context.h"
+#include "runtime/padding.h"
+#include "runtime/strict.h"
 
 enum {
   ROUNDING = 32,
@@ -41,11 +43,15 @@ static void *backend_alloc(const struct pg_device *device, const struct request 
   return backend->alloc(device->ordinal, bytes, is_huge(r->policy));
 }
 
-/* The padding behind the caller's bytes starts as zeros: vector code may read it. */
-static bool clear_padding(const struct pg_memory *m, size_t from) {
+/* The padding behind the caller's bytes starts as zeros: vector code may read it.  To a memory
+ * checker it is out of bounds. */
+static bool clear_padding(const struct pg_memory *m) {
   const struct pg_fill zero = {
-      .dst = (char *)(uintptr_t)m->base + from, .count = m->bytes - from, .element = 1};
-  return zero.count == 0 || m->device.backend->fill(m->device.ordinal, &zero) == ACL_SUCCESS;
+      .dst = (char *)(uintptr_t)m->base + m->asked, .count = m->bytes - m->asked, .element = 1};
+  const bool cleared =
+      zero.count == 0 || m->device.backend->fill(m->device.ordinal, &zero) == ACL_SUCCESS;
+  if (pg_memory_on_host(m)) pg_padding_forbid(zero.dst, zero.count);
+  return cleared;
 }
 
 static aclError allocate_on(const char *api, struct pg_context *context, const struct request *r,
@@ -54,14 +60,14 @@ static aclError allocate_on(const char *api, struct pg_context *context, const s
   struct pg_memory memory = {
       .kind = r->kind,
       .bytes = usable,
+      .asked = r->bytes,
       .huge = r->kind == PG_MEMORY_DEVICE && is_huge(r->policy) && usable >= HUGE_PAGE_BYTES,
       .device = context->device,
       .device_id = context->device_id};
   void *base = backend_alloc(&context->device, r, usable);
   memory.base = base;
   /* Once it is in the map, aclFinalize in another thread may free it. */
-  if (base == NULL || !clear_padding(&memory, r->bytes) ||
-      pg_memory_add(&memory) != PG_MEMORY_ADDED) {
+  if (base == NULL || !clear_padding(&memory) || pg_memory_add(&memory) != PG_MEMORY_ADDED) {
     if (base != NULL) pg_memory_give_back(&memory);
     return pg_fail(api, ACL_ERROR_RT_MEMORY_ALLOCATION, "no memory for %zu bytes on device %d",
                    r->bytes, context->device_id);
@@ -159,6 +165,7 @@ static aclError release(const char *api, void *address, enum pg_memory_kind kind
   const bool device = kind == PG_MEMORY_DEVICE;
   const char *name = device ? "devPtr" : "hostPtr";
   if (address == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, name);
+  if (pg_is_strict()) PG_TRY(pg_strict_check_free(api, name, address));
   const struct pg_memory memory = pg_memory_take(address, kind);
   if (memory.kind == PG_MEMORY_UNKNOWN && is_gone(api, address)) return ACL_SUCCESS;
   if (memory.kind == PG_MEMORY_UNKNOWN)
@@ -222,6 +229,7 @@ static aclError host_register(const char *api, void *ptr, uint64_t size, bool re
   const struct pg_memory memory = {.kind = PG_MEMORY_REGISTERED,
                                    .base = ptr,
                                    .bytes = size,
+                                   .asked = size,
                                    .device = context->device,
                                    .device_id = context->device_id};
   pg_release(&context->object);
@@ -258,6 +266,7 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
 
 aclError aclrtHostUnregister(void *ptr) {
   PG_CHECK_PTR(ptr, ACL_ERROR_INVALID_PARAM);
+  if (pg_is_strict()) PG_TRY(pg_strict_check_free(__func__, "ptr", ptr));
   PG_CHECK(pg_memory_unregister(ptr) || is_gone(__func__, ptr),
            ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
            "ptr is %s, it must be the start of a registered range", what(ptr));

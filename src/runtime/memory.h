@@ -11,6 +11,7 @@ struct pg_memory {
   enum pg_memory_kind kind;
   const char *base;
   size_t bytes; /* usable, padding included */
+  size_t asked; /* of them, by the program: the padding lies behind */
   bool huge;
   struct pg_device device;
   int device_id;
@@ -19,7 +20,13 @@ struct pg_memory {
 /* What is known of an address; PG_MEMORY_UNKNOWN for ordinary host memory. */
 struct pg_memory pg_memory_find(const void *address);
 
-/* How many bytes lie from each address to the end of its range; SIZE_MAX for unknown memory. */
+/* May the host touch it? */
+static inline bool pg_memory_on_host(const struct pg_memory *m) {
+  return m->kind != PG_MEMORY_DEVICE || m->device.backend->on_host;
+}
+
+/* How many bytes lie from each address to the end of its range, padding included but in strict
+ * mode; SIZE_MAX for unknown memory. */
 void pg_memory_rooms(int count, const void *const *addresses, size_t *rooms);
 
 /* Is [address, address + bytes) inside what is known to be there?  Unknown memory: yes. */

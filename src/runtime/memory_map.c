@@ -8,6 +8,8 @@
 
 #include "core/fork.h"
 #include "runtime/memory.h"
+#include "runtime/padding.h"
+#include "runtime/strict.h"
 
 /* Guards the tree and the totals. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,11 +61,17 @@ struct pg_memory pg_memory_find(const void *address) {
   return found;
 }
 
+/* From an address in the range to its end.  In strict mode the padding is not part of it. */
+static size_t room_from(const struct pg_memory *m, const char *address) {
+  const size_t before = (size_t)(address - m->base), end = pg_is_strict() ? m->asked : m->bytes;
+  return before < end ? end - before : 0;
+}
+
 void pg_memory_rooms(int count, const void *const *addresses, size_t *rooms) {
   pthread_mutex_lock(&lock);
   for (int i = 0; i < count; i++) {
     const struct pg_memory *m = addresses[i] == NULL ? NULL : lookup_address(addresses[i]);
-    rooms[i] = m == NULL ? SIZE_MAX : m->bytes - (size_t)((const char *)addresses[i] - m->base);
+    rooms[i] = m == NULL ? SIZE_MAX : room_from(m, addresses[i]);
   }
   pthread_mutex_unlock(&lock);
 }
@@ -181,6 +189,8 @@ bool pg_memory_unregister(const void *base) {
 
 void pg_memory_give_back(const struct pg_memory *m) {
   const struct pg_backend *backend = m->device.backend;
+  if (m->asked < m->bytes && pg_memory_on_host(m))
+    pg_padding_allow(m->base + m->asked, m->bytes - m->asked);
   if (m->kind == PG_MEMORY_DEVICE) backend->free(m->device.ordinal, (void *)(uintptr_t)m->base);
   if (m->kind == PG_MEMORY_HOST) backend->host_free(m->device.ordinal, (void *)(uintptr_t)m->base);
   if (m->kind == PG_MEMORY_REGISTERED)

@@ -5,6 +5,7 @@
 #include "core/clock.h"
 #include "runtime/memory.h"
 #include "runtime/stream.h"
+#include "runtime/strict.h"
 
 struct pg_notify {
   struct pg_object object;
@@ -59,6 +60,13 @@ aclError aclrtDestroyNotify(aclrtNotify notify) {
   return ACL_SUCCESS;
 }
 
+/* In strict mode who waits for a word runs behind who writes it. */
+static void note_word(const struct pg_stream *stream, const struct pg_step *step) {
+  if (!pg_is_strict()) return;
+  if (step->kind == PG_STEP_WRITE_VALUE) pg_strict_word_written(stream, step->u.value.address);
+  if (step->kind == PG_STEP_WAIT_VALUE) pg_strict_word_awaited(stream, step->u.value.address);
+}
+
 /* Queues a step on the notify's word; the step keeps the notify alive. */
 static aclError submit(const char *api, aclrtNotify handle, aclrtStream stream_handle,
                        enum pg_step_kind kind, struct pg_value value) {
@@ -71,6 +79,7 @@ static aclError submit(const char *api, aclrtNotify handle, aclrtStream stream_h
   aclError status = pg_stream_resolve(api, stream_handle, &stream);
   if (status == ACL_SUCCESS) {
     status = pg_stream_submit(api, stream, &step, 1, NULL);
+    if (status == ACL_SUCCESS) note_word(stream, &step);
     pg_stream_release(stream);
   }
   if (status != ACL_SUCCESS) pg_release(&notify->object);
@@ -118,8 +127,14 @@ static aclError submit_value(const char *api, aclrtStream handle, enum pg_step_k
                    (void *)value.address);
   PG_TRY(pg_stream_resolve(api, handle, &stream));
   const struct pg_step step = {.kind = kind, .u.value = value};
-  aclError status = check_reach(api, stream, value.address);
+  void *const address = value.address;
+  aclError status = check_reach(api, stream, address);
+  if (status == ACL_SUCCESS && pg_is_strict())
+    status = pg_strict_check_known(api, "devAddr", address);
   if (status == ACL_SUCCESS) status = pg_stream_submit(api, stream, &step, 1, NULL);
+  if (status == ACL_SUCCESS && pg_is_strict()) pg_strict_use(api, stream, 1, &address);
+  if (status == ACL_SUCCESS)
+    note_word(stream, &step); /* last: who sees the value knows of its use */
   pg_stream_release(stream);
   return status;
 }

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/fork.h"
 #include "poolgrad.h"
+#include "runtime/strict.h"
 
 enum {
   STREAMS_MAX = 1984, /* what CANN's larger products have; each of ours is a thread */
@@ -91,6 +92,7 @@ void pg_stream_close(struct pg_stream *stream, bool drop) {
   if (drop) pg_callbacks_forget(stream, true);
   stream->backend->queue_close(stream->queue, drop);
   pg_callbacks_forget(stream, true);
+  pg_strict_waited(pg_strict_here(stream));
   unlink_stream(stream);
   pg_stream_release(stream);
 }
@@ -176,7 +178,9 @@ static aclError wait_for(struct pg_stream *stream, int64_t timeout_ns, struct pg
   failure->code = ACL_SUCCESS; /* its text is large, and seldom there */
   if ((stream->flags & NEVER_SYNCHRONISED) != 0) return ACL_SUCCESS;
   if (pg_callbacks_is_serving(stream->queue)) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+  const struct pg_strict_point here = pg_strict_here(stream);
   const aclError status = stream->backend->sync(stream->queue, timeout_ns, failure);
+  if (status == ACL_SUCCESS || status == ACL_ERROR_RT_STREAM_ABORT) pg_strict_waited(here);
   /* a forced end just before: the queue was empty because its work was thrown away */
   const bool lost = failure->code == ACL_SUCCESS && atomic_load(&stream->closing);
   return status == ACL_SUCCESS && lost ? ACL_ERROR_RT_STREAM_ABORT : status;
@@ -297,8 +301,10 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
   struct pg_stream *found;
   PG_CHECK_PTR(status, ACL_ERROR_INVALID_PARAM);
   PG_TRY(pg_stream_resolve(__func__, stream, &found));
-  *status =
-      found->backend->idle(found->queue) ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+  const struct pg_strict_point here = pg_strict_here(found);
+  const bool idle = found->backend->idle(found->queue);
+  if (idle) pg_strict_waited(here);
+  *status = idle ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   pg_stream_release(found);
   return ACL_SUCCESS;
 }

@@ -28,7 +28,7 @@ checked() {  # checked <program> [argument...]
 count=0
 for name in array tensor executor executor_repeatable check_adaptive_avg check_adaptive_max check_avg_pool \
     check_max_pool log ops_gradient runtime_callback runtime_device runtime_event runtime_memory \
-    runtime_ops_lifetime runtime_stream; do
+    runtime_ops_lifetime runtime_stream strict strict_waits; do
   checked "test_$name"
   count=$((count + 1))
 done
