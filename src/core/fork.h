@@ -21,8 +21,9 @@ void pg_fork_lost(void);
 
 /* Holds a static lock across forks.  Locks are registered at load, by functions that run in the
  * order of these priorities, and a fork takes them in the reverse order: OUTER locks, which are
- * held while others are taken, are registered later and so taken first. */
-enum { PG_FORK_INNER = 201, PG_FORK_OUTER = 202 }; /* priorities of constructors */
+ * held while others are taken, are registered later and so taken first; INNERMOST ones, which are
+ * taken while INNER ones are held, come last. */
+enum { PG_FORK_INNERMOST = 200, PG_FORK_INNER, PG_FORK_OUTER }; /* priorities of constructors */
 
 #define PG_HOLD_ACROSS_FORK(mutex, level)                                  \
   static void fork_lock(void) { (void)pthread_mutex_lock(&(mutex)); }      \

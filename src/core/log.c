@@ -16,6 +16,7 @@
 
 #include "core/environment.h"
 #include "core/fork.h"
+#include "core/local_time.h"
 #include "core/printable.h"
 #include "core/thread.h"
 
@@ -77,7 +78,7 @@ static int open_plog(int folder) {
   struct tm local;
   struct stat found;
   clock_gettime(CLOCK_REALTIME, &now);
-  localtime_r(&now.tv_sec, &local);
+  pg_local_time(now.tv_sec, &local);
   strftime(when, sizeof when, "%Y%m%d%H%M%S", &local);
   snprintf(name, sizeof name, "plog-%d_%s%03d.log", (int)getpid(), when,
            (int)(now.tv_nsec / 1000000) % 1000);
@@ -154,7 +155,7 @@ static void write_line(enum module module, aclLogLevel level, const char *where,
   struct tm local;
   char day[24];
   clock_gettime(CLOCK_REALTIME, &now);
-  localtime_r(&now.tv_sec, &local);
+  pg_local_time(now.tv_sec, &local);
   strftime(day, sizeof day, "%Y-%m-%d-%H:%M:%S", &local);
   const int cancel = pg_cancel_off(); /* fflush would end a cancelled thread with the lock held */
   pthread_mutex_lock(&lock);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "acl/acl_rt.h"
+#include "core/local_time.h"
 #include "core/log.h"
 #include "core/printable.h"
 #include "core/thread_memory.h"
@@ -92,7 +93,7 @@ static void stamp(char out[32]) {
   struct tm local;
   char day[24];
   clock_gettime(CLOCK_REALTIME, &now);
-  localtime_r(&now.tv_sec, &local);
+  pg_local_time(now.tv_sec, &local);
   strftime(day, sizeof day, "%Y-%m-%d-%H:%M:%S", &local);
   snprintf(out, 32, "%.19s.%03d.%03d", day, (int)(now.tv_nsec / 1000000) % 1000,
            (int)(now.tv_nsec / 1000) % 1000);
