@@ -36,8 +36,15 @@ merge() { # <target>
   printf '%-12s %s inputs, %s bytes\n' "$1" "$(ls "corpus/$1" | wc -l)" "$(cat "corpus/$1"/* | wc -c)"
 }
 
-failed=0
+# As many at once as there are processors; each uses little more than one.
+failed=0 running=()
 for target in $targets; do
-  if [ "$seconds" = merge ]; then merge "$target"; else run "$target"; fi || failed=1
+  if [ ${#running[@]} -ge "$(nproc)" ]; then
+    wait "${running[0]}" || failed=1
+    running=("${running[@]:1}")
+  fi
+  if [ "$seconds" = merge ]; then merge "$target"; else run "$target"; fi &
+  running+=($!)
 done
+for process in "${running[@]}"; do wait "$process" || failed=1; done
 exit $failed

@@ -16,8 +16,7 @@ static void the_variable_is_0_or_1(void **state) {
   static const char *const wrong[] = {"2", "on", "yes", "01", "1 ", "-1"};
   for (size_t i = 0; i < LENGTH(wrong); i++) {
     setenv("POOLGRAD_STRICT", wrong[i], 1);
-    FAILS(aclInit(NULL), 100000, "POOLGRAD_STRICT is '", wrong[i],
-          "allowed is 0 or 1 (unset: 0)");
+    FAILS(aclInit(NULL), 100000, "POOLGRAD_STRICT is '", wrong[i], "allowed is 0 or 1 (unset: 0)");
     FAILS(aclrtSetDevice(0), 100000, "aclrtSetDevice", "POOLGRAD_STRICT is '");
   }
   setenv("POOLGRAD_STRICT", "", 1);

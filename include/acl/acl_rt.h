@@ -103,7 +103,7 @@ ACL_FUNC_VISIBILITY aclError aclInit(const char *configPath);
 
 /* Ends the library, however often aclInit was counted. Waits for all work, destroys all contexts,
  * streams, events and notifies, and releases all memory still allocated; freeing such memory later
- * returns a code. aclInit may follow. 100037 REPEAT_FINALIZE: ended already. */
+ * succeeds. aclInit may follow. 100037 REPEAT_FINALIZE: ended already. */
 ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 
 /* Takes one aclInit back; the last one ends the library as aclFinalize does. *refCount, unless

@@ -26,7 +26,8 @@ if [ -n "${BARE:-}" ]; then  # one that debootstrap made before
   cp -a "$BARE/." "$bare"
 else
   step "debootstrap $suite"
-  debootstrap --variant=minbase --include=make "$suite" "$bare" > "$bare.log" 2>&1 || { tail -20 "$bare.log"; exit 1; }
+  debootstrap --variant=minbase --include=make "$suite" "$bare" > "$bare.log" 2>&1 ||
+    { tail -20 "$bare.log"; skip "debootstrap could not make one"; }
 fi
 mount -t proc proc "$bare/proc" 2> /dev/null || skip "/proc cannot be mounted in a chroot here"
 mkdir "$bare/poolgrad"
@@ -62,5 +63,5 @@ within 'find / -xdev \( -path /proc -o -path /poolgrad -o -path /var -o -path /t
 diff <(grep -vxF /client "$bare.before") "$bare.after"
 
 step "make test: the checks that compile"
-quiet "make tests CC=$compiler; ctest --test-dir build/release --output-on-failure -R '^(abi|headers|install|examples|hardening|symbols)\$'"
+quiet "bash tools/deps.sh test; bash tools/configure.sh release -DBUILD_TESTING=ON -DCMAKE_INSTALL_PREFIX=/poolgrad/build/prefix; ctest --test-dir build/release --output-on-failure -R '^(abi|headers|install|examples|hardening|symbols)\$'"
 echo "bare $suite ok with $compiler ($SECONDS s)"
