@@ -101,6 +101,25 @@ static void a_forced_reset_ends_every_wait(void **state) {
   end_each_wait(reset_by_force);
 }
 
+/* When the awaited stream is discarded first, its event lets the other one go on; and neither may
+ * have begun yet. */
+static void a_forced_reset_lets_nothing_run_behind_an_event(void **state) {
+  (void)state;
+  for (int i = 0; i < 300; i++) {
+    void *untouched = device_memory(1);
+    send(untouched, "a", 1);
+    wait_for_event();
+    OK_OR_SAY(aclrtMemsetAsync(untouched, 1, 'b', 1, stream));
+    if (i % 3 == 1) sched_yield();
+    if (i % 3 == 2) usleep(100);
+    OK_OR_SAY(aclrtResetDeviceForce(0));
+    OK_OR_SAY(aclrtSetDevice(0));
+    assert_int_equal(fetch_byte(untouched), 'a');
+    OK_OR_SAY(aclrtFree(untouched));
+    OK_OR_SAY(aclrtCreateStream(&stream));
+  }
+}
+
 static void a_reset_ends_waits_that_nobody_will_end(void **state) {
   (void)state;
   end_each_wait(reset);
@@ -437,6 +456,7 @@ static void threads_cancelled_anywhere_leave_nothing_locked(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_forced_reset_ends_every_wait),
+      TEST(a_forced_reset_lets_nothing_run_behind_an_event),
       TEST(a_reset_ends_waits_that_nobody_will_end),
       TEST(finalize_ends_waits_that_nobody_will_end),
       TEST(abort_ends_every_wait_and_keeps_the_stream),

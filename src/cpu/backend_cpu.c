@@ -153,6 +153,7 @@ const struct pg_backend pg_backend_cpu = {
     .sync = pg_queue_sync,
     .idle = pg_queue_idle,
     .activity = pg_queue_activity,
+    .hold = pg_queue_hold,
     .discard = pg_queue_discard,
     .interrupt = pg_queue_interrupt,
     .set_stop_on_failure = pg_queue_set_stop_on_failure,

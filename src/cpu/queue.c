@@ -66,7 +66,7 @@ struct pg_queue {
   struct waiter *waiters;       /* threads inside sync, on their stacks */
   struct pg_scratch scratch;    /* the running step's */
   unsigned observers;
-  bool closing, stop_on_failure;
+  bool closing, held, stop_on_failure;
   enum executor_state executor;
   int64_t last_active_ns;
   struct pg_failure failure;   /* the first one not yet reported */
@@ -259,7 +259,7 @@ static bool is_wait(const struct pg_step *step) {
 static void run_one(struct pg_queue *queue) {
   struct pg_step step;
   copy_step(&step, &queue->ring[queue->head]);
-  const bool skip = queue->stop_on_failure && queue->failure.code != ACL_SUCCESS;
+  const bool skip = queue->held || (queue->stop_on_failure && queue->failure.code != ACL_SUCCESS);
   struct pg_failure failure;
   failure.code = ACL_SUCCESS; /* its text is large, and seldom there */
   queue->head = (queue->head + 1) & (queue->capacity - 1);
@@ -271,6 +271,7 @@ static void run_one(struct pg_queue *queue) {
   queue->runner = pthread_self();
   queue->running = queue->pushed - queue->count;
   const uint64_t ticket = queue->running;
+  if (queue->held) tell_waiters(queue, ticket);
   pthread_mutex_unlock(&queue->lock);
   if (skip)
     discard_step(&step);
@@ -500,6 +501,12 @@ bool pg_queue_on_own_step(struct pg_queue *queue) {
   const bool own = is_own(queue);
   pthread_mutex_unlock(&queue->lock);
   return own;
+}
+
+void pg_queue_hold(struct pg_queue *queue) {
+  pthread_mutex_lock(&queue->lock);
+  queue->held = true;
+  pthread_mutex_unlock(&queue->lock);
 }
 
 /* Raises stop and wakes the running step, whatever it waits for. */

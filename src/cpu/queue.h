@@ -16,6 +16,7 @@ bool pg_queue_idle(struct pg_queue *queue);
 enum pg_activity pg_queue_activity(struct pg_queue *queue, uint64_t *done);
 void pg_queue_discard(struct pg_queue *queue);
 void pg_queue_interrupt(struct pg_queue *queue);
+void pg_queue_hold(struct pg_queue *queue);
 void pg_queue_set_stop_on_failure(struct pg_queue *queue, bool stop);
 bool pg_queue_on_own_step(struct pg_queue *queue);
 

@@ -183,6 +183,7 @@ static const struct pg_backend backend = {
     .sync = pg_cuda_sync,
     .idle = pg_cuda_idle,
     .activity = pg_cuda_activity,
+    .hold = pg_cuda_hold,
     .discard = pg_cuda_discard,
     .interrupt = pg_cuda_interrupt,
     .set_stop_on_failure = pg_cuda_set_stop_on_failure,

@@ -214,6 +214,12 @@ static bool is_wait(const struct pg_step *step) {
          (step->kind == PG_STEP_CALL && step->u.call.waits);
 }
 
+/* Tells the threads inside sync that wait for this ticket or a later one.  Lock held. */
+static void tell_waiters(struct pg_queue *queue, uint64_t lost) {
+  for (struct pg_cuda_waiter *w = queue->waiters; w != NULL; w = w->next)
+    w->lost = w->lost || w->ticket >= lost;
+}
+
 /* The first step of the list.  Lock held on entry and on return. */
 static void run_one(struct pg_queue *queue) {
   struct pg_cuda_link *link = pop(queue);
@@ -229,7 +235,8 @@ static void run_one(struct pg_queue *queue) {
   pthread_mutex_lock(&queue->lock);
   if (queue->stop_on_failure || (!device && pg_cuda_step_needs_idle(step)))
     (void)settle(queue, PG_FOREVER);
-  if (queue->stop_on_failure && queue->failure.code != ACL_SUCCESS) {
+  if (queue->held) tell_waiters(queue, ticket);
+  if (queue->held || (queue->stop_on_failure && queue->failure.code != ACL_SUCCESS)) {
     pthread_mutex_unlock(&queue->lock);
     pg_cuda_step_discard(step);
     pthread_mutex_lock(&queue->lock);
@@ -487,10 +494,10 @@ bool pg_cuda_idle(struct pg_queue *queue) {
   return idle;
 }
 
-/* Tells the threads inside sync that wait for this ticket or a later one.  Lock held. */
-static void tell_waiters(struct pg_queue *queue, uint64_t lost) {
-  for (struct pg_cuda_waiter *w = queue->waiters; w != NULL; w = w->next)
-    w->lost = w->lost || w->ticket >= lost;
+void pg_cuda_hold(struct pg_queue *queue) {
+  pthread_mutex_lock(&queue->lock);
+  queue->held = true;
+  pthread_mutex_unlock(&queue->lock);
 }
 
 /* Takes the steps that have not begun out of the list. */

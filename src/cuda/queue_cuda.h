@@ -33,7 +33,7 @@ struct pg_queue {
   bool busy;                      /* the thread is at a step */
   bool waiting;                   /* which waits for something outside this queue */
   struct pg_cuda_waiter *waiters; /* threads inside sync, on their stacks */
-  bool started, closing, stop_on_failure;
+  bool started, closing, held, stop_on_failure;
   unsigned observers;
   struct pg_failure failure;       /* the first one not yet handed out */
   struct pg_cuda_reports *reports; /* what kernels found, still to be judged */
@@ -48,6 +48,7 @@ aclError pg_cuda_submit(struct pg_queue *queue, const struct pg_step *steps, siz
 aclError pg_cuda_sync(struct pg_queue *queue, int64_t timeout_ns, struct pg_failure *failure);
 bool pg_cuda_idle(struct pg_queue *queue);
 enum pg_activity pg_cuda_activity(struct pg_queue *queue, uint64_t *done);
+void pg_cuda_hold(struct pg_queue *queue);
 void pg_cuda_discard(struct pg_queue *queue);
 void pg_cuda_interrupt(struct pg_queue *queue);
 void pg_cuda_set_stop_on_failure(struct pg_queue *queue, bool stop);

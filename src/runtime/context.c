@@ -136,8 +136,10 @@ static void abort_streams(const char *api, struct pg_context *context) {
     if (s->backend->activity(s->queue, &done) != PG_IDLE)
       pg_log(ACL_WARNING, "%s: the unfinished work of stream %d is discarded", api, (int)s->id);
     atomic_store(&s->closing, true);
-    pg_stream_discard(s);
+    /* all of them first: a stream whose event was discarded lets others go on */
+    s->backend->hold(s->queue);
   }
+  for (struct pg_stream *s = context->streams; s != NULL; s = s->next) pg_stream_discard(s);
   for (struct pg_stream *s = context->streams; s != NULL; s = s->next) pg_stream_interrupt(s);
   pthread_mutex_unlock(&context->lock);
 }
