@@ -189,6 +189,16 @@ static void wait_at_gate(void *gate) {
   while (sem_wait(gate) != 0) continue;
 }
 
+struct door {
+  sem_t entered, opened;
+};
+
+static void wait_at_door(void *argument) {
+  struct door *door = argument;
+  (void)sem_post(&door->entered);
+  wait_at_gate(&door->opened);
+}
+
 static bool open_desk(struct desk *b, int value) {
   void *memory = NULL;
   (void)sem_init(&b->gate, 0, 0);
@@ -319,18 +329,20 @@ static bool callbacks(const void *data) {
 
 /* Work that waits behind a held stream is dropped, whatever is refused. */
 static bool forced_end(const void *data) {
-  static sem_t gate; /* the stream's thread may be in it to the end */
+  static struct door door; /* the stream's thread may be in it to the end */
   struct desk b;
   unsigned char found[BYTES];
   (void)data;
   if (!open_desk(&b, 0)) return false;
-  (void)sem_init(&gate, 0, 0);
-  const bool held = TRY(aclrtLaunchHostFunc(b.stream, wait_at_gate, &gate), OWN);
+  (void)sem_init(&door.entered, 0, 0);
+  (void)sem_init(&door.opened, 0, 0);
+  const bool held = TRY(aclrtLaunchHostFunc(b.stream, wait_at_door, &door), OWN);
+  if (held) wait_at_gate(&door.entered); /* or the abort would take the function away too */
   bool good = held && TRY(aclrtMemsetAsync(b.memory, BYTES, 9, BYTES, b.stream), OWN) &&
               MUST(aclrtStreamAbort(b.stream)) &&
               TRY(aclrtMemsetAsync(b.memory, BYTES, 9, BYTES, b.stream), OWN);
   (void)MUST(aclrtDestroyStreamForce(b.stream));
-  (void)sem_post(&gate);
+  (void)sem_post(&door.opened);
   if (MUST(aclrtMemcpy(found, BYTES, b.memory, BYTES, ACL_MEMCPY_DEVICE_TO_HOST)))
     EXPECT(is_all(found, 0, BYTES));
   (void)sem_destroy(&b.gate);
