@@ -298,10 +298,13 @@ static void without_the_mode_all_of_it_works(void **state) {
   for (int function = 0; function < 7; function++)
     for (int kind = 0; kind <= ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE; kind++)
       for (enum place to = 0; to < PLACES && has_kind(function, (aclrtMemcpyKind)kind); to++)
-        for (enum place from = 0; from < PLACES; from++)
+        for (enum place from = 0; from < PLACES; from++) {
           OK_OR_SAY(copy_by(function, at(to, false), at(from, true), (aclrtMemcpyKind)kind));
+          OK_OR_SAY(aclrtSynchronizeStream(stream));
+        }
   OK_OR_SAY(aclrtMemset(plain, 8, 1, 8));
   OK_OR_SAY(aclrtValueWrite(plain, 1, 0, stream));
+  OK_OR_SAY(aclrtSynchronizeStream(stream));
   OK_OR_SAY(aclrtMemset(device, BYTES + 60, 0, BYTES + 60));
 }
 

@@ -259,7 +259,7 @@ static bool is_wait(const struct pg_step *step) {
 static void run_one(struct pg_queue *queue) {
   struct pg_step step;
   copy_step(&step, &queue->ring[queue->head]);
-  const bool skip = queue->held || (queue->stop_on_failure && queue->failure.code != ACL_SUCCESS);
+  const bool skip = queue->stop_on_failure && queue->failure.code != ACL_SUCCESS;
   struct pg_failure failure;
   failure.code = ACL_SUCCESS; /* its text is large, and seldom there */
   queue->head = (queue->head + 1) & (queue->capacity - 1);
@@ -271,7 +271,6 @@ static void run_one(struct pg_queue *queue) {
   queue->runner = pthread_self();
   queue->running = queue->pushed - queue->count;
   const uint64_t ticket = queue->running;
-  if (queue->held) tell_waiters(queue, ticket);
   pthread_mutex_unlock(&queue->lock);
   if (skip)
     discard_step(&step);
@@ -290,7 +289,7 @@ static void *execute(void *argument) {
   struct pg_queue *queue = argument;
   pthread_mutex_lock(&queue->lock);
   for (;;) {
-    if (queue->count > 0 && !queue->busy) {
+    if (queue->count > 0 && !queue->busy && !queue->held) {
       run_one(queue);
       continue;
     }
@@ -405,7 +404,7 @@ aclError pg_queue_submit(struct pg_queue *queue, const struct pg_step *steps, si
 }
 
 static bool may_run_here(const struct pg_queue *queue) {
-  if (queue->busy || queue->count == 0) return false;
+  if (queue->busy || queue->held || queue->count == 0) return false;
   const struct pg_step *step = &queue->ring[queue->head];
   return !(step->kind == PG_STEP_CALL && step->u.call.own_thread);
 }

@@ -214,12 +214,6 @@ static bool is_wait(const struct pg_step *step) {
          (step->kind == PG_STEP_CALL && step->u.call.waits);
 }
 
-/* Tells the threads inside sync that wait for this ticket or a later one.  Lock held. */
-static void tell_waiters(struct pg_queue *queue, uint64_t lost) {
-  for (struct pg_cuda_waiter *w = queue->waiters; w != NULL; w = w->next)
-    w->lost = w->lost || w->ticket >= lost;
-}
-
 /* The first step of the list.  Lock held on entry and on return. */
 static void run_one(struct pg_queue *queue) {
   struct pg_cuda_link *link = pop(queue);
@@ -235,8 +229,7 @@ static void run_one(struct pg_queue *queue) {
   pthread_mutex_lock(&queue->lock);
   if (queue->stop_on_failure || (!device && pg_cuda_step_needs_idle(step)))
     (void)settle(queue, PG_FOREVER);
-  if (queue->held) tell_waiters(queue, ticket);
-  if (queue->held || (queue->stop_on_failure && queue->failure.code != ACL_SUCCESS)) {
+  if (queue->stop_on_failure && queue->failure.code != ACL_SUCCESS) {
     pthread_mutex_unlock(&queue->lock);
     pg_cuda_step_discard(step);
     pthread_mutex_lock(&queue->lock);
@@ -254,7 +247,7 @@ static void *execute(void *argument) {
   struct pg_queue *queue = argument;
   pthread_mutex_lock(&queue->lock);
   while (queue->count > 0 || !queue->closing)
-    if (queue->count > 0)
+    if (queue->count > 0 && !queue->held)
       run_one(queue);
     else
       (void)pthread_cond_wait(&queue->wake, &queue->lock);
@@ -492,6 +485,12 @@ bool pg_cuda_idle(struct pg_queue *queue) {
   pthread_mutex_unlock(&queue->lock);
   pg_cuda_leave(device, before);
   return idle;
+}
+
+/* Tells the threads inside sync that wait for this ticket or a later one.  Lock held. */
+static void tell_waiters(struct pg_queue *queue, uint64_t lost) {
+  for (struct pg_cuda_waiter *w = queue->waiters; w != NULL; w = w->next)
+    w->lost = w->lost || w->ticket >= lost;
 }
 
 void pg_cuda_hold(struct pg_queue *queue) {

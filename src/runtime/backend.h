@@ -160,8 +160,8 @@ struct pg_backend {
   aclError (*sync)(struct pg_queue *queue, int64_t timeout_ns, struct pg_failure *failure);
   bool (*idle)(struct pg_queue *queue);
   enum pg_activity (*activity)(struct pg_queue *queue, uint64_t *done);
-  void (*hold)(struct pg_queue *queue);      /* from now on no step begins: one whose turn comes is
-                                                discarded; for queues that will be closed */
+  void (*hold)(struct pg_queue *queue);      /* from now on no step begins; what is left stays until
+                                                it is discarded, and the queue is to be closed */
   void (*discard)(struct pg_queue *queue);   /* the steps that have not begun */
   void (*interrupt)(struct pg_queue *queue); /* stops the running step if it can be stopped */
   void (*set_stop_on_failure)(struct pg_queue *queue, bool stop);
