@@ -4,28 +4,28 @@ PRESET ?= release
 PREFIX ?= /usr/local/Ascend/poolgrad
 JOBS   ?= $(shell nproc)
 
-build_dir  := build/$(PRESET)
-run_prefix := $(CURDIR)/build/prefix
-# Paths may have blanks, which make's own functions take for two names.
-prefix      = $(shell realpath -m "$(PREFIX)")
-
-# What is built and where it would be installed; some targets say it differently below.
-tests  := OFF
-layout  = $(run_prefix)
-what   := build
-clang  := $(filter clang-release asan ubsan-integer tsan fuzz,$(PRESET))
-
+build_dir := build/$(PRESET)
+# For the scripts, which take them from the environment: no character of a path means anything to make then.
+export PREFIX
+ifneq ($(strip $(DESTDIR)),)
+  export DESTDIR
+endif
 # A compiler that was asked for is used everywhere; without a word CMake looks for one.
 ifneq ($(origin CC),default)
   export CC
-  # More than one word (a launcher, a flag) only CMake itself takes apart, from the environment.
-  compiler = $(if $(word 2,$(CC)),,-DCMAKE_C_COMPILER="$(CC)")
 endif
+
+# What is built and where it would be installed, in words of the shell; some targets say it differently below.
+tests  := OFF
+layout := $$PWD/build/prefix
+what   := build
+clang  := $(filter clang-release asan ubsan-integer tsan fuzz,$(PRESET))
+
 # CMake runs a make of its own, which must not inherit this one's flags.
 cmake := env MAKEFLAGS=--no-print-directory cmake
 configure = @bash tools/deps.sh $(what) $(if $(clang),clang) $(filter aarch64 coverage,$(PRESET)) && \
   bash tools/aloud.sh "configuring" bash tools/configure.sh $(PRESET) -DBUILD_TESTING=$(tests) \
-  -DCMAKE_INSTALL_PREFIX="$(layout)" $(compiler) $(if $(CUDA),-DPOOLGRAD_CUDA=$(CUDA)) $(OPTIONS)
+  -DCMAKE_INSTALL_PREFIX="$(layout)" $(if $(CUDA),-DPOOLGRAD_CUDA=$(CUDA)) $(OPTIONS)
 compile = @bash tools/aloud.sh "compiling" $(cmake) --build $(build_dir) --parallel $(JOBS)
 
 .NOTPARALLEL:
@@ -40,8 +40,9 @@ tests test stress lint: tests := ON
 tests test stress lint: what := test
 
 run: build
-	@cmake --install $(build_dir) --prefix "$(run_prefix)" > /dev/null
-	@bash tools/run_examples.sh "$(run_prefix)" $(build_dir)
+	@rm -rf build/prefix
+	@cmake --install $(build_dir) --prefix "$$PWD/build/prefix" > /dev/null
+	@bash tools/run_examples.sh "$$PWD/build/prefix" $(build_dir)
 
 test: tests
 	@bash tools/aloud.sh "testing" bash tools/run_tests.sh $(build_dir) --parallel $(JOBS)
@@ -51,17 +52,23 @@ stress: tests
 	@bash tools/aloud.sh "stressing" $(build_dir)/tests/stress --seconds $(or $(SECONDS),600) $(ARGS)
 	@bash tools/aloud.sh "soaking" $(build_dir)/tests/stress --soak $$(( $(or $(SECONDS),600) / 10 + 3 ))
 
-install: layout = $(prefix)
-install: build
-	@bash tools/install.sh $(build_dir) "$(prefix)"
+# Not behind `build`: that may have been done already, for another place. Root gives the folder back to its owner.
+install: layout := $$(realpath -ms -- "$$PREFIX")
+install:
+	$(configure)
+	$(compile)
+	@bash tools/install.sh $(build_dir)
+	@[ "$$(id -u)" -ne 0 ] || chown -R --reference=. build
 
 uninstall:
-	@bash tools/install.sh --remove "$(prefix)"
+	@bash tools/install.sh --remove
 
 # Below /usr, where compiler and loader look by themselves.
-package: layout = /usr
+package: layout := /usr
 package: what := build package
-package: build
+package:
+	$(configure)
+	$(compile)
 	@cd $(build_dir) && cpack -G DEB > package.log || { cat package.log; exit 1; }
 	@ls $(build_dir)/*.deb
 
@@ -100,7 +107,7 @@ help:
 	@echo "make run        build, install into build/prefix, compile and run every example"
 	@echo "make test       build and run all tests (make tests: only build them)"
 	@echo "make cuda       build the CUDA plug-in too, also where there is no GPU"
-	@echo "make install    install into PREFIX ($(PREFIX)); DESTDIR stages"
+	@echo "make install    install into PREFIX (/usr/local/Ascend/poolgrad); DESTDIR stages"
 	@echo "make uninstall  remove what was installed into PREFIX"
 	@echo "make package    a Debian package in build/$(PRESET)"
 	@echo "make deps       install what WHAT=\"test\" needs; make run and make test do it when something is missing"
@@ -111,4 +118,4 @@ help:
 	@echo "make docs       the documentation as a site in build/site"
 	@echo "make clean      remove build/"
 	@echo "PRESET=release|debug|asan|ubsan-integer|tsan|clang-release|aarch64 chooses the build, CC=clang-19 the compiler,"
-	@echo "OPTIONS=-DPOOLGRAD_STATIC=ON any option of CMake. POOLGRAD_DEPS=no installs nothing."
+	@echo "OPTIONS=-DPOOLGRAD_STATIC=ON any option of CMake. POOLGRAD_DEPS=no installs no packages, POOLGRAD_DEPS=skip looks for none."

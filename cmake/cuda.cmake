@@ -5,12 +5,15 @@
 # Its kernels take minutes to compile, so by default it is built only where a GPU could use it, and for that GPU.
 set(POOLGRAD_CUDA AUTO CACHE STRING "Build the CUDA plug-in: ON, OFF, or AUTO: where nvcc and an NVIDIA GPU are")
 set_property(CACHE POOLGRAD_CUDA PROPERTY STRINGS AUTO ON OFF)
-if(POOLGRAD_SANITIZE OR CMAKE_CROSSCOMPILING)
-  return()
-endif()
 function(cuda_decided sentence)
   message(NOTICE "cuda: ${sentence}")
 endfunction()
+if(POOLGRAD_SANITIZE OR CMAKE_CROSSCOMPILING)
+  if(NOT POOLGRAD_CUDA STREQUAL AUTO AND POOLGRAD_CUDA)
+    cuda_decided("plug-in not built: there is none with sanitizers, or for another processor")
+  endif()
+  return()
+endif()
 if(NOT POOLGRAD_CUDA STREQUAL AUTO AND NOT POOLGRAD_CUDA)
   cuda_decided("plug-in not built, POOLGRAD_CUDA is ${POOLGRAD_CUDA} (make cuda, or -DPOOLGRAD_CUDA=ON, builds it)")
   return()
@@ -76,7 +79,7 @@ target_link_options(poolgrad_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-
 set_target_properties(poolgrad_cuda PROPERTIES
   LINKER_LANGUAGE C C_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON
   CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Static
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib64)
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib64)
 # The kernels take minutes and are nvcc's either way: a build with clang leaves them out and only knows of the files.
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
   set_target_properties(poolgrad_cuda PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -86,4 +89,8 @@ endif()
 
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" cuda_version ${CMAKE_CUDA_COMPILER_VERSION})
 list(JOIN CMAKE_CUDA_ARCHITECTURES ", " architectures)
-cuda_decided("plug-in built with nvcc ${cuda_version} for ${architectures}, which takes minutes (-DPOOLGRAD_CUDA=OFF leaves it out)")
+if(CMAKE_C_COMPILER_ID MATCHES Clang)
+  cuda_decided("plug-in not built: with clang its files are known, but gcc builds it (make cuda CC=gcc)")
+else()
+  cuda_decided("plug-in built with nvcc ${cuda_version} for ${architectures}, which takes minutes (make OPTIONS=-DPOOLGRAD_CUDA=OFF leaves it out)")
+endif()

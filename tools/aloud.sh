@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# aloud.sh <what> <command...>: runs the command, and says that it is still at <what> when it has been silent for eight
-# seconds. Its output and status are the command's.
+# aloud.sh <what> <command...>: runs the command, and says that it is still at <what> when nothing has come to its
+# standard output for eight seconds. Its output, errors and status are the command's.
 set -uo pipefail
 what=$1
 shift
 start=$SECONDS
-"$@" 2>&1 | {
+"$@" | {
   begun=
   while true; do
     if IFS= read -r -t 8 line; then

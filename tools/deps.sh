@@ -7,10 +7,12 @@
 #   aarch64   the build for that processor, under qemu        package   Debian packages
 #   bench     the peers of the benchmarks                     coverage  the reader of gcc's counters
 #   docs      the site                                        ci        all of them that .ci/run uses
-# POOLGRAD_DEPS=no refuses: then it only names what is missing.
+# POOLGRAD_DEPS=no refuses: then it only names what is missing. POOLGRAD_DEPS=skip does not even look.
 set -euo pipefail
 CC=${CC:-}
 
+[ "${POOLGRAD_DEPS:-}" != skip ] || exit 0
+here=$(cd "$(dirname "$0")" && pwd)
 missing=()  # nothing goes without them
 wanted=()   # something is left out without them, with a word
 has() { command -v "$1" > /dev/null 2>&1; }
@@ -38,11 +40,15 @@ has_module() {  # asks Debian's own Python: its packages are no use to another o
   /usr/bin/python3 -c 'import importlib.util as u, sys; sys.exit(not u.find_spec(sys.argv[1]))' "$1"
 }
 has_venv() { python3 -c 'import ensurepip, venv'; }
-clang_runtime() { ls "$(clang -print-resource-dir)"/lib/linux/libclang_rt.asan*.a; }
+has_headers() { echo '#include <stdio.h>' | ${CC:-cc} -E - || echo '#include <stdio.h>' | clang -E -; }
+has_cmake() {  # 3.21 or newer
+  [ "$(printf '3.21\n%s\n' "$(cmake --version | sed -n 's/^cmake version //p')" | sort -V | head -n 1)" = 3.21 ]
+}
+has_sanitizers() { compiles c "$clang" -fsanitize=address; }
 has_for_arm64() { [ -e "$(aarch64-linux-gnu-gcc -print-file-name="$1")" ]; }
 has_header() { echo "#include <$1>" | c++ -x c++ -E - ; }
 
-foreign=
+foreign=  # a package of another processor, whose packages apt must be told of first
 check() {
   case $1 in
     build)
@@ -50,8 +56,8 @@ check() {
         [ -n "$(compiler_package)" ] || { echo "deps: there is no compiler '$CC' (CC)" >&2 && exit 1; }
         missing+=("$(compiler_package)")
       fi
-      need libc6-dev test -e /usr/include/stdio.h
-      need cmake has cmake
+      need libc6-dev has_headers
+      need cmake has_cmake
       need make has make ;;
     test)
       check build
@@ -61,10 +67,11 @@ check() {
       need binutils has readelf
       want g++ has_cxx ;;  # the headers as C++; gcc and clang both bring one
     clang)
-      need clang has clang
-      local version
-      version=$(clang -dumpversion 2> /dev/null | cut -d. -f1) || version=
-      need "libclang-rt-${version:+$version-}dev" clang_runtime ;;
+      local clang=clang version
+      case $CC in clang*) clang=$CC ;; esac
+      need "$clang" has "$clang"
+      version=$("$clang" -dumpversion 2> /dev/null | cut -d. -f1) || version=${clang#clang-}
+      need "libclang-rt-${version/clang/}${version:+-}dev" has_sanitizers ;;
     lint)
       check clang
       need clang-tidy has clang-tidy
@@ -75,7 +82,7 @@ check() {
       want gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
       want libc6-dev-arm64-cross has_for_arm64 crt1.o
       want qemu-user has qemu-aarch64
-      has_for_arm64 libcmocka.so 2> /dev/null || { wanted+=(libcmocka-dev:arm64) && foreign=arm64; } ;;
+      has_for_arm64 libcmocka.so 2> /dev/null || foreign=libcmocka-dev:arm64 ;;
     coverage) need gcovr has gcovr ;;
     package)
       need dpkg-dev has dpkg-shlibdeps
@@ -101,45 +108,66 @@ check() {
   esac
 }
 for what in "${@:-test}"; do check "$what"; done
-[ ${#missing[@]} -gt 0 ] || [ ${#wanted[@]} -gt 0 ] || exit 0
+[ ${#missing[@]} -gt 0 ] || [ ${#wanted[@]} -gt 0 ] || [ -n "$foreign" ] || exit 0
 
 as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
 give_up() {  # what was only wanted can be done without
-  echo "deps: $1; Debian's names of what is missing: ${missing[*]} ${wanted[*]}" >&2
+  echo "deps: $1; Debian's names of what is missing: ${missing[*]} ${wanted[*]} $foreign" >&2
   [ ${#missing[@]} -gt 0 ] || exit 0
   exit 1
 }
-[ "${POOLGRAD_DEPS:-}" != no ] || give_up "POOLGRAD_DEPS is no, so nothing is installed"
+case ${POOLGRAD_DEPS:-} in
+  '' | yes) ;;
+  *) give_up "POOLGRAD_DEPS is $POOLGRAD_DEPS, so nothing is installed" ;;
+esac
 has apt-get || give_up "there is no apt-get here, please install them your way"
 "${as_root[@]}" true 2> /dev/null || give_up "installing needs root or sudo without a password"
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get "$@"; }
+update() {
+  bash "$here/aloud.sh" "asking apt" "${as_root[@]}" apt-get -qq update ||
+    echo "deps: apt-get update failed, going on with the lists that are there" >&2
+}
 
-echo "deps: missing here: ${missing[*]} ${wanted[*]}"
-echo "deps: asking apt what they need"
-[ -z "$foreign" ] || "${as_root[@]}" dpkg --add-architecture "$foreign"
-"${as_root[@]}" apt-get -qq update || [ ${#missing[@]} -eq 0 ]
-can_be_had() { LC_ALL=C apt-get -s install --no-install-recommends "$@" > /dev/null 2>&1; }
+echo "deps: missing here: ${missing[*]} ${wanted[*]} $foreign"
+update
 packages=("${missing[@]}")
 for package in "${wanted[@]}"; do
-  if can_be_had "${packages[@]}" "$package"; then
+  if apt -s install --no-install-recommends "${packages[@]}" "$package" > /dev/null 2>&1; then
     packages+=("$package")
   else
     echo "deps: $package cannot be installed here; what needs it will be left out"
   fi
 done
-[ ${#packages[@]} -gt 0 ] || exit 0
+[ ${#packages[@]} -gt 0 ] || [ -n "$foreign" ] || exit 0
 
-apt=(apt-get install -y --no-install-recommends "${packages[@]}")
 # apt answers with the sizes and, asked to assume a no, does nothing.
-sizes=$(LC_ALL=C apt-get --assume-no install --no-install-recommends "${packages[@]}" 2>&1 |
-  grep -E '^(Need to get|After this operation|[0-9]+ upgraded)' || true)
 echo "deps: this is about to run (refuse with Ctrl-C, or POOLGRAD_DEPS=no before the command):"
-echo "        ${as_root[*]} ${apt[*]}"
-sed 's/^/        /' <<< "$sizes"
+if [ ${#packages[@]} -gt 0 ]; then
+  echo "        ${as_root[*]} apt-get install -y --no-install-recommends ${packages[*]}"
+  { apt --assume-no install --no-install-recommends "${packages[@]}" 2>&1 || true; } |
+    { grep -E '^(Need to get|After this operation|[0-9]+ upgraded)' || true; } | sed 's/^/        /'
+fi
+if [ -n "$foreign" ]; then
+  echo "        ${as_root[*]} dpkg --add-architecture ${foreign#*:} && apt-get update && apt-get install $foreign (1 MB)"
+fi
 if [ -t 0 ] && [ -t 1 ]; then
   read -r -p "deps: go on? [Y/n] " answer
   case $answer in [nN]*) give_up "refused" ;; esac
 fi
+
 # One line for each package: something moves on the screen, and no more.
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C "${apt[@]}" -q -o Dpkg::Use-Pty=0 |
-  grep --line-buffered -E '^(Get:|Setting up)' | cut -c1-100
+install() {
+  apt install -y --no-install-recommends "$@" -q -o Dpkg::Use-Pty=0 |
+    { grep --line-buffered -E '^(Get:|Setting up)' || true; } | cut -c1-100
+}
+[ ${#packages[@]} -eq 0 ] || install "${packages[@]}" || give_up "apt-get failed"
+if [ -n "$foreign" ]; then
+  "${as_root[@]}" dpkg --add-architecture "${foreign#*:}"
+  update
+  install "$foreign" || echo "deps: $foreign cannot be installed here; what needs it will be left out"
+fi
+
+missing=() wanted=() foreign=
+for what in "${@:-test}"; do check "$what"; done
+[ ${#missing[@]} -eq 0 ] || give_up "still not found after the installation"

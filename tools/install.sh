@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# install.sh <build folder> <prefix>: installs the build so that a failure leaves nothing half done: all files are written
-# beside their places first, under other names, and only then renamed. Also removes what an older version had and this
-# one has not. DESTDIR is obeyed.
-# install.sh --remove <prefix>: removes what was installed, and the folders that were made for it.
+# install.sh <build folder>: installs the build into PREFIX so that a failure leaves nothing half done: all files are
+# written beside their places first, under other names, and only then renamed. Also removes what an older version had
+# and this one has not. Refuses to replace files that are not poolgrad's, unless FORCE is yes.
+# install.sh --remove: removes what was installed into PREFIX, and the folders that were made for it.
 #
-# share/poolgrad/installed below the prefix lists all of it: files, and folders with a / behind.
+# PREFIX and DESTDIR come from the environment. share/poolgrad/installed below the prefix lists all that was installed:
+# files, and folders with a / behind.
 set -euo pipefail
+umask 022
 list=share/poolgrad/installed
 new=.poolgrad-new
 
@@ -15,38 +17,45 @@ fail() {
   exit 1
 }
 is_there() { [ -e "$1" ] || [ -L "$1" ]; }
+has_line() { grep -qxF -- "$2" "$1" 2> /dev/null; }
 
-# remove <root> <list of what to remove>: files first, then folders from the innermost on, if they are empty.
+[ -n "${PREFIX:-}" ] || fail "PREFIX is empty, a folder is required"
+prefix=$(realpath -ms -- "$PREFIX") # links stay: below DESTDIR those of this machine mean nothing
+[ "$prefix" != / ] || fail "PREFIX is /, a folder below it is required, such as /usr"
+root=${DESTDIR:+$(realpath -ms -- "$DESTDIR")}$prefix
+
+# remove <list of what to remove>: files first, the list itself behind them, then folders from the innermost on, if
+# they are empty. What fails can so be done again.
 remove() {
-  local root=$1 entries=$2 entry
+  local entries=$1 entry
   while IFS= read -r entry; do
-    case $entry in */ | '') ;; *) rm -f -- "$root/$entry" ;; esac
+    case $entry in */ | '' | "$list") ;; *) rm -f -- "$root/$entry" ;; esac
   done < "$entries"
+  ! has_line "$entries" "$list" || rm -f -- "$root/$list"
   { grep '/$' "$entries" || true; } | LC_ALL=C sort -r | while IFS= read -r entry; do
     rmdir -- "$root/$entry" 2> /dev/null || true
   done
 }
 
+stage=$(mktemp -d)
 if [ "$1" = --remove ]; then
-  root=${DESTDIR:-}$2
+  trap 'rm -rf "$stage"' EXIT
   [ -f "$root/$list" ] || fail "there is no poolgrad below $root (no $root/$list)"
-  copy=$(mktemp)
-  trap 'rm -f "$copy"' EXIT
-  cp "$root/$list" "$copy"
-  remove "$root" "$copy"
-  rmdir -- "$root" 2> /dev/null || true
+  cp -- "$root/$list" "$stage/list"
+  remove "$stage/list"
+  ! has_line "$stage/list" ./ || rmdir -- "$root" 2> /dev/null || true
   echo "removed from $root"
   exit 0
 fi
 
-build=$1 prefix=$2 root=${DESTDIR:-}$2
-stage=$(mktemp -d)
-made=$stage/made      # folders and files that this run has made so far
-entries=$stage/entries
+build=$1
+made=$stage/made # folders and files that this run has made so far
+entries=$stage/entries old=$stage/old
 : > "$made"
+: > "$old"
 complete=
 finish() {
-  if [ -z "$complete" ]; then  # back to what was
+  if [ -z "$complete" ]; then # back to what was
     while IFS= read -r entry; do rm -f -- "$entry"; done < <(grep -v '/$' "$made")
     { tac "$made" | grep '/$' || true; } | while IFS= read -r entry; do rmdir -- "$entry" 2> /dev/null || true; done
     echo "install: nothing was changed below $root" >&2
@@ -59,6 +68,13 @@ trap finish EXIT
 mkdir -p "$stage/tree/${list%/*}"
 (cd "$stage/tree" && find . -mindepth 1 \( -type d -printf '%P/\n' \) -o -printf '%P\n' | LC_ALL=C sort) > "$entries"
 
+# What is ours already. 0.1.0 left no list; its tree is known by its header, and had these besides.
+if [ -f "$root/$list" ]; then
+  cp -- "$root/$list" "$old"
+elif [ -f "$root/include/poolgrad.h" ]; then
+  { grep -v '/$' "$entries"; printf '%s\n' lib64/libpoolgrad.so.0.1.0 share/cmake; } | LC_ALL=C sort > "$old"
+fi
+
 make_folder() {  # make_folder <path>: and those above it, each noted
   local folder=${1%/}
   [ -d "$folder" ] && return
@@ -67,14 +83,24 @@ make_folder() {  # make_folder <path>: and those above it, each noted
   mkdir -- "$folder" || fail "$folder cannot be made"
   echo "$folder/" >> "$made"
 }
+check_place() {  # check_place <entry>: may a file or link be put there?
+  local place=$root/$1
+  is_there "$place" || return 0
+  [ ! -d "$place" ] || [ -L "$place" ] || fail "$place is in the way: it is a folder (make uninstall first, if it is poolgrad's)"
+  has_line "$old" "$1" || [ "${FORCE:-}" = yes ] ||
+    fail "$place is there and not poolgrad's (FORCE=yes replaces it, and make uninstall would then remove it)"
+}
 make_folder "$root"
 while IFS= read -r entry; do
   case $entry in
-    */) make_folder "$root/$entry" ;;
+    */)
+      ! { [ -L "$root/${entry%/}" ] && has_line "$old" "${entry%/}"; } ||
+        fail "$root/${entry%/} is a link of the version that is installed (make uninstall first)"
+      make_folder "$root/$entry" ;;
     *)
-      [ ! -d "$root/$entry" ] || [ -L "$root/$entry" ] || fail "$root/$entry is in the way: it is a folder"
+      check_place "$entry"
       echo "$root/$entry$new" >> "$made"
-      cp -a --no-preserve=ownership -- "$stage/tree/$entry" "$root/$entry$new" || fail "$root/$entry cannot be written" ;;
+      cp -dR --preserve=mode,timestamps -- "$stage/tree/$entry" "$root/$entry$new" || fail "$root/$entry cannot be written" ;;
   esac
 done < "$entries"
 
@@ -82,24 +108,37 @@ done < "$entries"
 {
   grep -v '/$' "$entries"
   { grep '/$' "$made" || true; } | while IFS= read -r entry; do
-    case $entry in "$root"/?*) printf '%s\n' "${entry#"$root"/}" ;; esac
+    case $entry in "$root"/) echo ./ ;; "$root"/?*) printf '%s\n' "${entry#"$root"/}" ;; esac
   done
-  [ ! -f "$root/$list" ] || grep '/$' "$root/$list" || true
+  grep '/$' "$old" || true
   echo "$list"
 } | LC_ALL=C sort -u > "$stage/list"
 echo "$root/$list$new" >> "$made"
 cp -- "$stage/list" "$root/$list$new" || fail "$root/$list cannot be written"
-[ ! -f "$root/$list" ] || LC_ALL=C comm -23 "$root/$list" "$stage/list" > "$stage/gone"
 
-complete=yes  # from here on only renames, which need no space
-grep -v '/$' "$stage/list" | while IFS= read -r entry; do
-  mv -fT -- "$root/$entry$new" "$root/$entry"
-done
-[ ! -f "$stage/gone" ] || remove "$root" "$stage/gone"
+# From here on only renames, which need no space and are not interrupted; the list comes first, so that whatever
+# happens make uninstall finds all.
+trap '' INT TERM HUP
+complete=yes
+{ echo "$list"; grep -v '/$' "$stage/list" | grep -vxF -- "$list"; } > "$stage/order"
+while IFS= read -r entry; do
+  mv -fT -- "$root/$entry$new" "$root/$entry" || {
+    while IFS= read -r rest; do rm -f -- "$root/$rest$new"; done < "$stage/order"
+    fail "$root/$entry cannot be replaced, files of two versions are mixed now (make uninstall removes both)"
+  }
+done < "$stage/order"
+
+# What only the old version had; but a link may have led a new file to an old one's place.
+place_of() { printf '%s/%s\n' "$(realpath -m -- "$(dirname -- "$root/$1")")" "${1##*/}"; }
+grep -v '/$' "$entries" | while IFS= read -r entry; do place_of "$entry"; done > "$stage/places"
+LC_ALL=C comm -23 "$old" "$stage/list" | while IFS= read -r entry; do
+  has_line "$stage/places" "$(place_of "$entry")" || printf '%s\n' "$entry"
+done > "$stage/gone"
+remove "$stage/gone"
 
 if [ -n "${DESTDIR:-}" ]; then
   echo "staged in $root, to be used below $prefix"
-elif [ -f "$root/set_env.sh" ]; then
+elif has_line "$entries" set_env.sh; then
   echo "installed; next: source $root/set_env.sh"
 else
   echo "installed; next: ldconfig (as root), then cc program.c -lascendcl -lnnopbase -lopapi"

@@ -20,6 +20,13 @@ libraries=$(cd "$(dirname "$library")" && pwd)
 compile=("${CC:=cc}")
 command -v "$CC" > /dev/null || read -ra compile <<< "$CC" # several words: a launcher or flags
 
+# A library with a sanitizer in it asks for one in the program too.
+case $(sed -n 's/^POOLGRAD_SANITIZE:[A-Z]*=//p' "$2/CMakeCache.txt" 2> /dev/null || true) in
+  address) compile+=(-fsanitize=address,undefined) ;;
+  thread) compile+=(-fsanitize=thread) ;;
+  integer) compile+=(-fsanitize=undefined) ;;
+esac
+
 examples=("${@:3}")
 [ ${#examples[@]} -gt 0 ] || examples=("$root"/examples/*.c)
 mkdir -p "$programs"

@@ -37,9 +37,15 @@ makes run
 says "examples ran"
 [ ! -e "$copy/build/debug/tests" ]
 
-step "a compiler that is not there"
+step "compilers that are not there, and a launcher"
 ! makes build CC=no-such-compiler
 says "no-such-compiler"
+! makes build CC="gcc -O1 -g"
+says "flags go into CFLAGS"
+printf '#!/bin/sh\nexec "$@"\n' > "$tmp/launcher"
+chmod +x "$tmp/launcher"
+makes run CC="$tmp/launcher ${CC:-cc}"
+makes run  # in the folder that the launcher's build has left
 
 prefix="$tmp/a prefix"
 step "make install PREFIX=<path with blanks>"
@@ -72,6 +78,54 @@ if [ "$(id -u)" -ne 0 ]; then  # root may write everywhere
   ! makes install PREFIX="$tmp/closed/prefix"
 fi
 
+step "what is somebody else's is not replaced"
+rm "$prefix/include/acl/acl.h"
+makes uninstall PREFIX="$prefix"
+[ ! -e "$prefix" ]
+mkdir -p "$prefix/include/acl"
+echo theirs > "$prefix/include/acl/acl.h"
+! makes install PREFIX="$prefix"
+says "acl.h is there and not poolgrad's"
+[ "$(contents "$prefix")" = $'.\n./include\n./include/acl\n./include/acl/acl.h' ]
+rm -r "$prefix"
+
+step "a rename that fails: the list is there, and nothing under other names"
+mkdir "$tmp/bin"
+printf '#!/bin/sh\ncase "$*" in *libascendcl*) exit 1 ;; esac\nexec /bin/mv "$@"\n' > "$tmp/bin/mv"
+chmod +x "$tmp/bin/mv"
+! PATH="$tmp/bin:$PATH" makes install PREFIX="$prefix"
+says "make uninstall removes both"
+[ -z "$(find "$prefix" -name '*.poolgrad-new')" ]
+makes uninstall PREFIX="$prefix"
+[ ! -e "$prefix" ]
+
+step "another folder for the libraries needs the old one to be removed first, in both orders"
+makes install PREFIX="$prefix" OPTIONS=-DCMAKE_INSTALL_LIBDIR=lib
+[ -e "$prefix/lib/libpoolgrad.so" ] && [ -L "$prefix/lib64" ]
+! makes install PREFIX="$prefix"
+says "make uninstall first"
+[ -e "$prefix/lib/libpoolgrad.so" ]
+makes uninstall PREFIX="$prefix"
+makes install PREFIX="$prefix"
+! makes install PREFIX="$prefix" OPTIONS=-DCMAKE_INSTALL_LIBDIR=lib
+says "make uninstall first"
+step "an older version's tree without a list is replaced whole"
+rm "$prefix/share/poolgrad/installed"
+ln -s ../lib64/cmake "$prefix/share/cmake"
+makes install PREFIX="$prefix"
+[ ! -e "$prefix/share/cmake" ]
+makes uninstall PREFIX="$prefix" # its folders may be somebody else's and stay
+[ -z "$(find "$prefix" ! -type d)" ]
+rm -r "$prefix"
+makes install PREFIX="$prefix"
+step "empty and impossible prefixes, and two targets at once"
+! makes install PREFIX=
+says "PREFIX is empty"
+! makes install PREFIX=/
+says "PREFIX is /"
+makes build install PREFIX=/usr DESTDIR="$tmp/two"
+[ ! -e "$tmp/two/usr/set_env.sh" ]
+
 step "make uninstall removes what was installed, and no more"
 touch "$prefix/lib64/somebody_elses"
 makes uninstall PREFIX="$prefix"
@@ -98,6 +152,22 @@ makes install PREFIX=/usr DESTDIR="$tmp/system"
 step "PREFIX=/usr/local: lib, where the loader looks"
 makes install PREFIX=/usr/local DESTDIR="$tmp/system"
 [ -e "$tmp/system/usr/local/lib/libpoolgrad.so.0" ]
+
+step "as a part of another project"
+mkdir -p "$tmp/parent/build/tree"
+touch "$tmp/parent/build/tree/theirs"
+cat > "$tmp/parent/CMakeLists.txt" <<PARENT
+cmake_minimum_required(VERSION 3.21)
+project(parent LANGUAGES C)
+add_custom_target(bench)
+add_subdirectory("$copy" poolgrad)
+add_executable(client "$client")
+target_link_libraries(client PRIVATE poolgrad::poolgrad)
+PARENT
+quiet cmake -S "$tmp/parent" -B "$tmp/parent/build" -DCMAKE_C_FLAGS=-O0
+quiet cmake --build "$tmp/parent/build" --parallel "$(nproc)"
+[ "$("$tmp/parent/build/client")" = "client ok" ]
+[ -e "$tmp/parent/build/tree/theirs" ] && [ ! -e "$tmp/parent/build/CPackConfig.cmake" ]
 
 step "CMAKE_INSTALL_LIBDIR and a static library"
 prefix="$tmp/another prefix"
