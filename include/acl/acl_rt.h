@@ -98,12 +98,14 @@ typedef void *aclmdlRICondHandle;
  * does not know are ignored. Calls are counted: a second one returns 100002 REPEAT_INITIALIZE, is
  * counted and does no harm.
  * 100003 INVALID_FILE: the file cannot be read; 100006 PARSE_FILE: it is not valid JSON; 100000: a
- * later call's file differs from the first one's, or POOLGRAD_SOC holds an unknown name. */
+ * later call's file differs from the first one's, or a POOLGRAD_ variable has a value that is not
+ * allowed (poolgrad.h). */
 ACL_FUNC_VISIBILITY aclError aclInit(const char *configPath);
 
-/* Ends the library, however often aclInit was counted. Waits for all work, destroys all contexts,
- * streams, events and notifies, and releases all memory still allocated; freeing such memory later
- * succeeds. aclInit may follow. 100037 REPEAT_FINALIZE: ended already. */
+/* Ends the library, however often aclInit was counted. Waits for all work, but not for waits
+ * that nobody ends: after a second in which all streams only wait, the rest is discarded. Destroys
+ * all contexts, streams, events and notifies, and releases all memory still allocated; freeing such
+ * memory later succeeds. aclInit may follow. 100037 REPEAT_FINALIZE: ended already. */
 ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 
 /* Takes one aclInit back; the last one ends the library as aclFinalize does. *refCount, unless
@@ -325,9 +327,9 @@ typedef struct aclrtUtilizationInfo {
  * Threads that set one device share that context and its default stream. Each call counts. */
 ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
 
-/* Takes one aclrtSetDevice back. The last one waits for the work of the default context, destroys
- * its streams and the context. ResetDeviceForce does that at once, whatever the count.
- * 507007 CONTEXT_RELEASE_ERROR: the device is not set. */
+/* Takes one aclrtSetDevice back. The last one waits for the work of the default context as
+ * aclFinalize does, destroys its streams and the context. ResetDeviceForce does that at once,
+ * whatever the count. 507007 CONTEXT_RELEASE_ERROR: the device is not set. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceForce(int32_t deviceId);
 
@@ -531,14 +533,16 @@ ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream *stream, ui
                                                          uint32_t flag);
 
 /* Ends a stream. DestroyStream waits for all its work. DestroyStreamForce does not wait: it drops
- * what has not started; the step that runs comes to its end, and its memory must live until then.
+ * what has not started and stops the step that runs where it can be stopped, which a host function
+ * and a kernel on a GPU cannot; their memory must live until they end.
  * 100000: NULL. 107017: also for a default stream. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStream(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamForce(aclrtStream stream);
 
 /* Waits until the stream is empty and returns its first error, once: the next call returns 0 unless
  * new work fails. 107019 WAIT_TIMEOUT: a wait in the stream ran out of time. 507015
- * AICORE_EXCEPTION: a kernel refused its data.
+ * AICORE_EXCEPTION: a kernel refused its data. 107023 STREAM_ABORT: work that was waited for was
+ * discarded by an abort or a forced end.
  * timeout in ms: -1 for ever; 0 or less than -1 is 107000. 507046 STREAM_SYNC_TIMEOUT: time is up;
  * the work goes on. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStream(aclrtStream stream);
@@ -572,7 +576,8 @@ ACL_FUNC_VISIBILITY aclError aclrtGetStreamAttribute(aclrtStream stream,
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 
-/* Drops what has not started; the step that runs comes to its end. The stream stays usable. */
+/* Drops what has not started and stops the step that runs where it can be stopped. The stream stays
+ * usable. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamAbort(aclrtStream stream);
 
 /* Events
