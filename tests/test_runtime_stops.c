@@ -120,6 +120,24 @@ static void a_forced_reset_lets_nothing_run_behind_an_event(void **state) {
   }
 }
 
+/* The fill gives up in the middle, and then nobody touches the memory. */
+static void memory_may_be_freed_after_a_forced_end(void **state) {
+  (void)state;
+  enum { MANY = 256 << 20 };
+  for (int i = 0; i < 6; i++) {
+    void *memory = device_memory(MANY);
+    OK_OR_SAY(aclrtMemsetAsync(memory, MANY, 1, MANY, stream));
+    usleep(5000);
+    if (i % 2 == 0)
+      OK_OR_SAY(aclrtDestroyStreamForce(stream));
+    else
+      OK_OR_SAY(aclrtResetDeviceForce(0));
+    OK_OR_SAY(aclrtFree(memory));
+    OK_OR_SAY(aclrtSetDevice(0));
+    OK_OR_SAY(aclrtCreateStream(&stream));
+  }
+}
+
 static void a_reset_ends_waits_that_nobody_will_end(void **state) {
   (void)state;
   end_each_wait(reset);
@@ -457,6 +475,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_forced_reset_ends_every_wait),
       TEST(a_forced_reset_lets_nothing_run_behind_an_event),
+      TEST(memory_may_be_freed_after_a_forced_end),
       TEST(a_reset_ends_waits_that_nobody_will_end),
       TEST(finalize_ends_waits_that_nobody_will_end),
       TEST(abort_ends_every_wait_and_keeps_the_stream),

@@ -362,8 +362,66 @@ static void without_the_mode_nothing_is_refused(void **state) {
   OK_OR_SAY(aclrtFree(device));
 }
 
+/* A wait that was given up is no wait: the stream does not run behind the event any more. */
+static void a_wait_that_was_given_up_does_not_count(void **state) {
+  (void)state;
+  aclrtStream behind = new_stream();
+  void *word = device_memory(8);
+  OK_OR_SAY(aclrtMemset(word, 8, 0, 8));
+  OK_OR_SAY(aclrtValueWait(word, 1, 0, stream));
+  fill(device, stream);
+  OK_OR_SAY(aclrtStreamWaitEvent(behind, record(stream)));
+  OK_OR_SAY(aclrtStreamAbort(behind));
+  OK_OR_SAY(aclrtSynchronizeStream(behind));
+  REFUSED(device, "aclrtMemsetAsync", advice);
+  OK_OR_SAY(aclrtStreamWaitEvent(behind, record(stream)));
+  OK_OR_SAY(aclrtDestroyStreamForce(behind));
+  REFUSED(device, "aclrtMemsetAsync", advice);
+  OK_OR_SAY(aclrtValueWrite(word, 1, 0, new_stream()));
+  OK_OR_SAY(aclrtSynchronizeStream(stream));
+  OK_OR_SAY(aclrtFree(device));
+}
+
+/* Two streams wait for two values of one word; the first wait must not use up the second. */
+static void a_word_may_be_written_again(void **state) {
+  (void)state;
+  aclrtStream first = new_stream(), second = new_stream();
+  void *word = device_memory(8);
+  OK_OR_SAY(aclrtMemset(word, 8, 0, 8));
+  OK_OR_SAY(aclrtValueWait(word, 1, 0, first)); /* at least 1 */
+  OK_OR_SAY(aclrtValueWait(word, 2, 0, second));
+  OK_OR_SAY(aclrtValueWrite(word, 1, 0, stream));
+  OK_OR_SAY(aclrtSynchronizeStream(first));
+  fill(device, stream);
+  OK_OR_SAY(aclrtValueWrite(word, 2, 0, stream));
+  OK_OR_SAY(aclrtSynchronizeStream(second));
+  OK_OR_SAY(aclrtFree(device));
+}
+
+static void asking_for_the_waits_of_an_event_counts(void **state) {
+  (void)state;
+  aclrtStream behind = new_stream();
+  aclrtEventWaitStatus status = ACL_EVENT_WAIT_STATUS_NOT_READY;
+  fill(device, stream);
+  aclrtEvent event = record(stream);
+  OK_OR_SAY(aclrtStreamWaitEvent(behind, event));
+  while (status != ACL_EVENT_WAIT_STATUS_COMPLETE)
+    OK_OR_SAY(aclrtQueryEventWaitStatus(event, &status));
+  OK_OR_SAY(aclrtFree(device));
+}
+
+static void a_word_does_not_lie_in_the_padding(void **state) {
+  (void)state;
+  FAILS(aclrtValueWrite(device + 96, 1, 0, stream), 107000, "8 bytes at devAddr", "has 4 left");
+  FAILS(aclrtValueWait(device + 104, 1, 0, stream), 107000, "devAddr");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      STRICT(a_wait_that_was_given_up_does_not_count),
+      STRICT(a_word_may_be_written_again),
+      STRICT(asking_for_the_waits_of_an_event_counts),
+      STRICT(a_word_does_not_lie_in_the_padding),
       STRICT(all_work_uses_its_memory),
       STRICT(refused_memory_is_not_freed),
       STRICT(a_block_is_known_by_any_of_its_bytes),

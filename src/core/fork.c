@@ -9,8 +9,10 @@ static atomic_bool lost; /* for the rest of this process: only an exec brings th
 
 void pg_fork_lost(void) { atomic_store(&lost, true); }
 
+bool pg_fork_has_lost(void) { return atomic_load_explicit(&lost, memory_order_relaxed); }
+
 aclError pg_fork_check(const char *api) {
-  if (!atomic_load_explicit(&lost, memory_order_relaxed)) return ACL_SUCCESS;
+  if (!pg_fork_has_lost()) return ACL_SUCCESS;
   return pg_fail(api, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                  "this process was forked from one whose devices were in use, and threads do not "
                  "survive a fork; call exec, or fork before the first aclrtSetDevice");

@@ -10,11 +10,15 @@
 #define PG_FORK_H_
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "acl/acl_base.h"
 
 /* 207000 with a sentence in a child that has lost threads, else 0. */
 aclError pg_fork_check(const char *api);
+
+/* The same as a question. */
+bool pg_fork_has_lost(void);
 
 /* For child handlers: something alive was lost. */
 void pg_fork_lost(void);

@@ -62,6 +62,7 @@ struct pg_queue {
   uint64_t running;             /* that step's ticket */
   bool waiting;                 /* that step waits for something outside this queue */
   bool stoppable;               /* that step looks at stop: it is no function of the program's */
+  bool touching;                /* that step is a kernel, copy or fill, and at its memory now */
   pthread_t runner;             /* that thread */
   struct waiter *waiters;       /* threads inside sync, on their stacks */
   struct pg_scratch scratch;    /* the running step's */
@@ -255,6 +256,13 @@ static bool is_wait(const struct pg_step *step) {
          (step->kind == PG_STEP_CALL && step->u.call.waits);
 }
 
+static void stop_touching(struct pg_queue *queue) {
+  pthread_mutex_lock(&queue->lock);
+  queue->touching = false;
+  note_progress(queue);
+  pthread_mutex_unlock(&queue->lock);
+}
+
 /* Runs the head step.  Lock held on entry and on return, free in between; not busy, not empty. */
 static void run_one(struct pg_queue *queue) {
   struct pg_step step;
@@ -268,16 +276,20 @@ static void run_one(struct pg_queue *queue) {
   atomic_store(&queue->stop, atomic_load(&queue->dropped));
   queue->waiting = is_wait(&step);
   queue->stoppable = step.kind != PG_STEP_CALL || queue->waiting;
+  queue->touching =
+      step.kind == PG_STEP_KERNEL || step.kind == PG_STEP_COPY || step.kind == PG_STEP_FILL;
   queue->runner = pthread_self();
   queue->running = queue->pushed - queue->count;
   const uint64_t ticket = queue->running;
   pthread_mutex_unlock(&queue->lock);
   if (skip)
     discard_step(&step);
-  else if (run_step(queue, &step, &failure) != ACL_SUCCESS && queue->options.on_failure != NULL)
+  else if (run_step(queue, &step, &failure) != ACL_SUCCESS && queue->options.on_failure != NULL) {
+    stop_touching(queue); /* before the program's function, which may wait for anybody */
     queue->options.on_failure(&queue->options, ticket, &failure);
+  }
   pthread_mutex_lock(&queue->lock);
-  queue->busy = false;
+  queue->busy = queue->touching = false;
   queue->last_active_ns = 0;
   if (failure.code != ACL_SUCCESS && queue->failure.code == ACL_SUCCESS) queue->failure = failure;
   trim(queue);
@@ -374,7 +386,7 @@ static struct pg_mark *new_mark(struct pg_queue *queue) {
 /* Lock held. */
 static aclError push_all(struct pg_queue *queue, const struct pg_step *steps, size_t count,
                          struct pg_mark *behind) {
-  if (queue->closing) return ACL_ERROR_RT_INVALID_HANDLE;
+  if (queue->closing || queue->held) return ACL_ERROR_RT_INVALID_HANDLE;
   if (!reserve(queue, count + (behind != NULL))) return ACL_ERROR_BAD_ALLOC;
   if (count > 0) push(queue, steps, count);
   if (behind != NULL) {
@@ -541,7 +553,10 @@ void pg_queue_close(struct pg_queue *queue, bool drop) {
   if (drop) {
     pg_queue_discard(queue);
     pg_queue_interrupt(queue);
-    pthread_mutex_lock(&queue->lock); /* the executor may have looked before the queue was empty */
+    pthread_mutex_lock(&queue->lock);
+    /* it gives up between two parts; then the program may free the memory */
+    while (queue->busy && queue->touching && !is_own(queue)) (void)observe(queue, PG_FOREVER);
+    /* the executor may have looked before the queue was empty */
     pthread_cond_signal(&queue->wake);
     pthread_mutex_unlock(&queue->lock);
   } else {

@@ -371,7 +371,7 @@ static aclError put(struct pg_queue *queue, const struct pg_step *steps, size_t 
   bool reports = false;
   for (size_t i = 0; i < count; i++) reports = reports || has_report(&steps[i]);
   const bool captured = reports && pg_cuda_capture(queue) != 0;
-  while (!queue->closing && device && is_direct(queue)) {
+  while (!queue->closing && !queue->held && device && is_direct(queue)) {
     if (!reports || captured || pg_cuda_reports_have_room(queue, count)) {
       issue_directly(queue, steps, count, captured, trouble);
       return ACL_SUCCESS;
@@ -379,7 +379,8 @@ static aclError put(struct pg_queue *queue, const struct pg_step *steps, size_t 
     if (pg_cuda_reports_is_judge(queue)) break; /* it would wait for itself */
     pg_cuda_reports_make_room(queue);
   }
-  return queue->closing ? ACL_ERROR_RT_INVALID_HANDLE : enqueue(queue, steps, count);
+  if (queue->closing || queue->held) return ACL_ERROR_RT_INVALID_HANDLE;
+  return enqueue(queue, steps, count);
 }
 
 /* The steps and a mark behind them, which is a step too: all of them in one go. */

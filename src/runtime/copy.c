@@ -299,7 +299,7 @@ static aclError check_fill_words(const char *api, const void *ptr, size_t bytes,
   if (count > bytes / 4)
     return pg_fail(api, ACL_ERROR_INVALID_PARAM,
                    "numElements is %zu, memSize (%zu bytes) allows %zu", count, bytes, bytes / 4);
-  if (pg_is_strict()) PG_TRY(pg_strict_check_known(api, "devPtr", ptr));
+  if (pg_is_strict() && count > 0) PG_TRY(pg_strict_check_known(api, "devPtr", ptr));
   return check_room(api, "devPtr", ptr, count * 4);
 }
 

@@ -141,8 +141,8 @@ static bool in_use(void) {
 
 static aclError read_devices(const char *api) {
   struct list list;
-  PG_TRY(pg_strict_configure(api));
   PG_TRY(list_devices(api, &list));
+  PG_TRY(pg_strict_configure(api));
   filter_visible(&list);
   pthread_mutex_lock(&devices.lock);
   if (!devices.known || !in_use()) {

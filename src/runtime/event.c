@@ -230,14 +230,16 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
   return ACL_SUCCESS;
 }
 
-/* Forgets the waits that are over.  Lock held. */
-static void prune_waits(struct pg_event *event) {
+/* Forgets the waits that are over; the program may have asked for it.  Lock held. */
+static void prune_waits(struct pg_event *event, bool asked) {
   size_t kept = 0;
   for (size_t i = 0; i < event->wait_count; i++) {
-    if (point_done(event->waits[i]))
-      point_release(event->waits[i]);
-    else
+    if (!point_done(event->waits[i])) {
       event->waits[kept++] = event->waits[i];
+      continue;
+    }
+    if (asked) pg_strict_waited(event->waits[i].strict);
+    point_release(event->waits[i]);
   }
   event->wait_count = kept;
 }
@@ -247,7 +249,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
   PG_CHECK_PTR(status, ACL_ERROR_INVALID_PARAM);
   PG_TRY(resolve(__func__, event, &found));
   pthread_mutex_lock(&found->lock);
-  prune_waits(found);
+  prune_waits(found, true);
   *status =
       found->wait_count == 0 ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
   pthread_mutex_unlock(&found->lock);
@@ -336,11 +338,12 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
 /* Leaves a mark behind a queued wait, for aclrtQueryEventWaitStatus.  Without memory for it the
  * wait itself still holds. */
 static void note_wait(struct pg_event *event, struct pg_stream *stream) {
-  struct point behind = {.backend = stream->backend, .queue = stream->queue};
+  struct point behind = {
+      .backend = stream->backend, .queue = stream->queue, .strict = pg_strict_here(stream)};
   /* not under the lock: what fails is told of at once, to a function that may ask for the event */
   if (stream->backend->submit(stream->queue, NULL, 0, &behind.mark) != ACL_SUCCESS) return;
   pthread_mutex_lock(&event->lock);
-  prune_waits(event);
+  prune_waits(event, false);
   if (event->wait_count == event->wait_room) {
     const size_t room = event->wait_room == 0 ? 4 : event->wait_room * 2;
     struct point *waits = realloc(event->waits, room * sizeof *waits);

@@ -6,6 +6,7 @@
 
 #include "core/fork.h"
 #include "runtime/stream.h"
+#include "runtime/strict.h"
 
 enum { LISTENERS_MAX = 16 };
 
@@ -23,6 +24,7 @@ PG_HOLD_ACROSS_FORK(lock, PG_FORK_INNER);
 
 void pg_exception_report(const struct pg_queue_options *queue, uint64_t ticket,
                          const struct pg_failure *failure) {
+  if (failure->code == ACL_ERROR_RT_WAIT_TIMEOUT) pg_strict_broken(queue->stream_id);
   aclrtExceptionInfoCallback call[LISTENERS_MAX + 1];
   pthread_mutex_lock(&lock);
   int count = listener_count;

@@ -108,6 +108,15 @@ aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
   return ACL_SUCCESS;
 }
 
+/* The word must lie in memory that the runtime knows, and before its padding. */
+static aclError check_strictly(const char *api, const void *address) {
+  size_t room;
+  PG_TRY(pg_strict_check_known(api, "devAddr", address));
+  PG_CHECK_AS(api, pg_memory_holds(address, sizeof(uint64_t), &room), ACL_ERROR_RT_PARAM_INVALID,
+              "8 bytes at devAddr run over the end of its allocation, which has %zu left", room);
+  return ACL_SUCCESS;
+}
+
 /* A stream on the host cannot look at another device's memory. */
 static aclError check_reach(const char *api, const struct pg_stream *stream, const void *address) {
   if (!pg_several_backends() || !stream->backend->on_host) return ACL_SUCCESS;
@@ -129,8 +138,7 @@ static aclError submit_value(const char *api, aclrtStream handle, enum pg_step_k
   const struct pg_step step = {.kind = kind, .u.value = value};
   void *const address = value.address;
   aclError status = check_reach(api, stream, address);
-  if (status == ACL_SUCCESS && pg_is_strict())
-    status = pg_strict_check_known(api, "devAddr", address);
+  if (status == ACL_SUCCESS && pg_is_strict()) status = check_strictly(api, address);
   if (status == ACL_SUCCESS) status = pg_stream_submit(api, stream, &step, 1, NULL);
   if (status == ACL_SUCCESS && pg_is_strict()) pg_strict_use(api, stream, 1, &address);
   if (status == ACL_SUCCESS)

@@ -79,6 +79,7 @@ void pg_stream_discard(struct pg_stream *stream) { stream->backend->discard(stre
 
 void pg_stream_interrupt(struct pg_stream *stream) {
   atomic_fetch_add(&stream->aborts, 1);
+  pg_strict_broken(stream->id);
   stream->backend->interrupt(stream->queue);
   pg_callbacks_drop(stream);
 }
@@ -92,6 +93,7 @@ void pg_stream_close(struct pg_stream *stream, bool drop) {
   if (drop) pg_callbacks_forget(stream, true);
   stream->backend->queue_close(stream->queue, drop);
   pg_callbacks_forget(stream, true);
+  if (drop) pg_strict_broken(stream->id);
   pg_strict_waited(pg_strict_here(stream));
   unlink_stream(stream);
   pg_stream_release(stream);

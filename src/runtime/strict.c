@@ -213,6 +213,20 @@ static void follow_links(void) {
   }
 }
 
+void pg_strict_unlink(int stream_id) {
+  size_t kept = 0;
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < links.count; i++)
+    if (links.row[i].from.place != (uint32_t)stream_id) links.row[kept++] = links.row[i];
+  links.count = kept;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Links that were followed are not needed again; but a word may be written once more. */
+static bool is_spent(const struct link *link) {
+  return is_reached(link->from) || (link->to.ticket != UINT64_MAX && is_reached(link->to));
+}
+
 void pg_strict_take(struct pg_strict_point point) {
   size_t kept = 0;
   pthread_mutex_lock(&lock);
@@ -223,23 +237,24 @@ void pg_strict_take(struct pg_strict_point point) {
   uses.count = kept;
   kept = 0;
   for (size_t i = 0; i < links.count; i++)
-    if (!is_reached(links.row[i].from) && !is_reached(links.row[i].to))
-      links.row[kept++] = links.row[i];
+    if (!is_spent(&links.row[i])) links.row[kept++] = links.row[i];
   links.count = kept;
   pthread_mutex_unlock(&lock);
 }
 
 aclError pg_strict_check_free(const char *api, const char *name, const void *base) {
   struct use left = {.block = NULL};
+  if (pg_fork_has_lost()) return ACL_SUCCESS; /* nobody can wait in the child of a fork */
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < uses.count; i++)
     if (uses.row[i].block == base) left = uses.row[i];
   pthread_mutex_unlock(&lock);
   if (left.block == NULL) return ACL_SUCCESS;
-  return pg_fail(api, ACL_ERROR_RT_MEMORY_FREE,
-                 "%s is used by %s on stream %d, which the program has not waited for: the stream, "
-                 "the device or an event recorded behind it must be synchronised first " WHY,
-                 name, left.api, left.stream_id);
+  return pg_fail_titled(
+      ACL_ERROR_RT_PARAM_INVALID, api, ACL_ERROR_RT_MEMORY_FREE,
+      "%s is used by %s on stream %d, which the program has not waited for: the stream, "
+      "the device or an event recorded behind it must be synchronised first " WHY,
+      name, left.api, left.stream_id);
 }
 
 void pg_strict_forget(void) {

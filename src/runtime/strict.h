@@ -77,6 +77,12 @@ static inline void pg_strict_follow(const struct pg_stream *stream, struct pg_st
   if (point.ticket != 0) pg_strict_link(stream, point);
 }
 
+/* Waits of this stream were given up, or ran out of time: it no longer runs behind anything. */
+void pg_strict_unlink(int stream_id);
+static inline void pg_strict_broken(int stream_id) {
+  if (pg_is_strict()) pg_strict_unlink(stream_id);
+}
+
 /* The same through a word that one stream writes and another waits for, in either order.  In strict
  * mode only. */
 void pg_strict_word_written(const struct pg_stream *stream, const void *word);
