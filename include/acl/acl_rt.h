@@ -532,9 +532,10 @@ ACL_FUNC_VISIBILITY aclError aclrtCreateStreamV2(aclrtStream *stream,
 ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority,
                                                          uint32_t flag);
 
-/* Ends a stream. DestroyStream waits for all its work. DestroyStreamForce does not wait: it drops
- * what has not started and stops the step that runs where it can be stopped, which a host function
- * and a kernel on a GPU cannot; their memory must live until they end.
+/* Ends a stream. DestroyStream waits for all its work. DestroyStreamForce does not: it drops what
+ * has not started and stops the step that runs. It returns when a kernel, copy or fill on the CPU
+ * has stopped, and does not wait for a host function or a kernel on a GPU, which cannot be stopped;
+ * their memory must live until they end.
  * 100000: NULL. 107017: also for a default stream. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStream(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamForce(aclrtStream stream);

@@ -73,7 +73,8 @@ static int distance(const char *a, const char *b) {
 /* The known name that was probably meant, or NULL. */
 static const char *nearest(const char *name) {
   const int letters = (int)(strlen(name) - strlen(own));
-  int fewest = least((letters + 1) / 2, NEAR); /* a short word is near to everything */
+  /* Of a short name half of the letters may differ: with NEAR of them any name would be near. */
+  int fewest = least((letters + 1) / 2, NEAR);
   const char *found = NULL;
   for (int i = 0; i < COUNT; i++) {
     const int far = distance(variables[i].name, name);

@@ -146,12 +146,13 @@ struct pg_backend {
   /* Queues.  submit: all steps or none, and with `behind` a mark right behind them, which the
    * caller then owns; ..._FEATURE_NOT_SUPPORT for steps that need the host while the device's own
    * stream is being captured.  native_stream: that stream, NULL where there is none.  close: waits
-   * for the steps (drop: discards those not begun, stops the running one if it can be stopped,
-   * waits for nothing); afterwards submit fails.  sync: until the steps submitted so far are done;
-   * ACL_ERROR_RT_STREAM_SYNC_TIMEOUT when the time is up, ..._STREAM_ABORT when some were discarded
-   * meanwhile, ..._FEATURE_NOT_SUPPORT from inside one of the queue's own steps; the first
-   * asynchronous failure goes to *failure, once.  With stop_on_failure the steps behind a failure
-   * are discarded until then.  activity: also how many steps are done; it only looks. */
+   * for the steps (drop: discards those not begun, stops the running one if it can be stopped, and
+   * waits at most until a kernel, copy or fill of the host has stopped); afterwards submit fails.
+   * sync: until the steps submitted so far are done; ACL_ERROR_RT_STREAM_SYNC_TIMEOUT when the time
+   * is up, ..._STREAM_ABORT when some were discarded meanwhile, ..._FEATURE_NOT_SUPPORT from inside
+   * one of the queue's own steps; the first asynchronous failure goes to *failure, once.  With
+   * stop_on_failure the steps behind a failure are discarded until then.  activity: also how many
+   * steps are done; it only looks. */
   aclError (*queue_create)(const struct pg_queue_options *options, struct pg_queue **out);
   void (*queue_close)(struct pg_queue *queue, bool drop);
   void (*queue_release)(struct pg_queue *queue);

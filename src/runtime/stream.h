@@ -51,8 +51,8 @@ bool pg_stream_is_inside(struct pg_stream *stream);
 /* Waits; an asynchronous failure comes out as this call's. */
 aclError pg_stream_sync(const char *api, struct pg_stream *stream, int64_t timeout_ns);
 
-/* The same for who waits for a device: a stream that another thread destroys by force meanwhile is
- * no longer one of its streams. */
+/* The same for a thread that waits for all streams of a device.  If another thread destroys one of
+ * them by force meanwhile, that is no failure: it is not a stream of the device any more. */
 aclError pg_stream_sync_if_there(const char *api, struct pg_stream *stream, int64_t timeout_ns);
 
 /* The context's default stream with a reference for the caller. */

@@ -108,10 +108,12 @@ static struct {
   size_t count, room;
   struct link *row; /* those of streams by ascending ticket */
 } links;
+/* Scratch of pg_strict_take: up to which ticket the work of each place is known to be waited for.
+ * One row for each place. */
 static struct {
   size_t count, room;
-  struct pg_strict_point *row; /* places differ */
-} reached;                     /* while a point is taken: how far each place has come */
+  struct pg_strict_point *row;
+} reached;
 
 /* Room for one more row.  Where memory is exhausted all that was noted is forgotten: a link that
  * went unnoted would make a right program a wrong one. */

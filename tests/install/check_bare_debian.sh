@@ -44,6 +44,8 @@ grep -q "what is missing: $compiler" "$bare/log"
 step "make run CC=$compiler"
 within "make run CC=$compiler" > "$bare/log" 2>&1 ||
   { cat "$bare/log"; exit 1; }
+grep -q "apt-get install -y .*$compiler" "$bare/log" && grep -q "Need to get .*B of archives" "$bare/log" &&
+  grep -q "POOLGRAD_DEPS=no" "$bare/log"  # what, how much, how to refuse
 grep -E "^deps:|apt-get install|Need to get|After this|^cuda:|examples ran" "$bare/log"
 case $compiler in clang*) within '! command -v gcc' ;; esac
 within '! command -v g++ && ! pkg-config --exists cmocka' 2> /dev/null

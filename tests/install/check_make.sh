@@ -47,6 +47,13 @@ chmod +x "$tmp/launcher"
 makes run CC="$tmp/launcher ${CC:-cc}"
 makes run  # in the folder that the launcher's build has left
 
+step "no step is silent for ten seconds, and its status is kept"
+status=0
+quiet bash "$root/tools/aloud.sh" "waiting" bash -c 'sleep 9; echo partly; exit 3' || status=$?
+[ $status -eq 3 ]
+says "still waiting, "
+says partly
+
 prefix="$tmp/a prefix"
 step "make install PREFIX=<path with blanks>"
 makes install PREFIX="$prefix"
