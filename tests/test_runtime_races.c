@@ -146,6 +146,35 @@ static void stop_on_failure_discards_until_synchronise_has_told(void **state) {
   }
 }
 
+/* Takes the failure of the stream as soon as it is there, which may be while the stream is at the
+ * steps that it discards. */
+static atomic_bool taking;
+static void *take_failures(void *unused) {
+  (void)aclrtSetDevice(0);
+  while (atomic_load(&taking)) (void)aclrtSynchronizeStreamWithTimeout(stream, 10000);
+  return unused;
+}
+
+static void a_copy_behind_a_failure_says_that_it_was_discarded(void **state) {
+  (void)state;
+  pthread_t thread;
+  OK_OR_SAY(aclrtSetStreamFailureMode(stream, ACL_STOP_ON_FAILURE));
+  atomic_store(&taking, true);
+  assert_int_equal(pthread_create(&thread, NULL, take_failures, NULL), 0);
+  int lies = 0;
+  for (int i = 0; i < 300; i++) {
+    char from[64] = {1}, to[64] = {0};
+    queue_failure();
+    (void)nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
+    const int status =
+        aclrtMemcpyAsync(to, sizeof to, from, sizeof from, ACL_MEMCPY_HOST_TO_DEVICE, stream);
+    lies += status == ACL_SUCCESS && to[0] != 1;
+  }
+  atomic_store(&taking, false);
+  (void)pthread_join(thread, NULL);
+  assert_int_equal(lies, 0);
+}
+
 static void a_wait_for_greater_or_equal_takes_values_as_wrapping_counters(void **state) {
   (void)state;
   uint64_t *word = device_memory(sizeof *word);
@@ -319,6 +348,7 @@ int main(void) {
       RACE(a_pageable_copy_keeps_its_place_in_a_persistent_stream),
       RACE(a_pageable_copy_leaves_an_earlier_failure_to_synchronise),
       RACE(stop_on_failure_discards_until_synchronise_has_told),
+      RACE(a_copy_behind_a_failure_says_that_it_was_discarded),
       RACE(a_wait_for_greater_or_equal_takes_values_as_wrapping_counters),
       RACE(hints_in_a_malloc_policy_do_not_change_its_pages),
       RACE(a_registered_range_that_was_freed_does_not_block_an_allocation),

@@ -58,6 +58,7 @@ struct pg_queue {
   size_t capacity, head, count; /* capacity is a power of two */
   uint64_t pushed;              /* ticket of the newest step */
   uint64_t given_up;            /* the newest one that a discard has seen */
+  uint64_t undone;              /* the newest one that was skipped or stopped */
   bool busy;                    /* some thread is inside a step */
   uint64_t running;             /* that step's ticket */
   bool waiting;                 /* that step waits for something outside this queue */
@@ -85,6 +86,7 @@ struct pg_mark {
   atomic_int refs;
   struct pg_queue *queue; /* holds a reference */
   uint64_t ticket;
+  bool has_work;           /* it was submitted with a step, which is the one before it */
   _Atomic int64_t time_ns; /* 0: not reached */
 };
 
@@ -238,13 +240,21 @@ static aclError wait_for_mark(struct pg_queue *self, const struct pg_wait *wait,
   return why->code;
 }
 
+/* A mark whose own step was skipped or stopped counts as discarded with it.  (Another thread may
+ * have taken the failure, or the stop may have gone, between the two.)  Only the thread that runs
+ * steps writes `undone`. */
+static void reach_mark(const struct pg_queue *queue, struct pg_mark *mark) {
+  const bool discarded = mark->has_work && queue->undone == mark->ticket - 1;
+  if (!discarded) atomic_store(&mark->time_ns, pg_now_ns());
+  pg_mark_release(mark);
+}
+
 static aclError run_step(struct pg_queue *queue, struct pg_step *step, struct pg_failure *why) {
   switch (step->kind) {
     case PG_STEP_WAIT:
       return wait_for_mark(queue, &step->u.wait, why);
     case PG_STEP_MARK:
-      atomic_store(&step->u.mark->time_ns, pg_now_ns());
-      pg_mark_release(step->u.mark);
+      reach_mark(queue, step->u.mark);
       return ACL_SUCCESS;
     default:
       return pg_step_run(step, &queue->scratch, why);
@@ -289,6 +299,7 @@ static void run_one(struct pg_queue *queue) {
     queue->options.on_failure(&queue->options, ticket, &failure);
   }
   pthread_mutex_lock(&queue->lock);
+  if (skip || (queue->stoppable && atomic_load(&queue->stop))) queue->undone = ticket;
   queue->busy = queue->touching = false;
   queue->last_active_ns = 0;
   if (failure.code != ACL_SUCCESS && queue->failure.code == ACL_SUCCESS) queue->failure = failure;
@@ -392,6 +403,7 @@ static aclError push_all(struct pg_queue *queue, const struct pg_step *steps, si
   if (behind != NULL) {
     const struct pg_step step = {.kind = PG_STEP_MARK, .u.mark = behind};
     behind->ticket = queue->pushed + 1;
+    behind->has_work = count > 0;
     push(queue, &step, 1);
   }
   return ACL_SUCCESS;

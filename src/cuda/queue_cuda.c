@@ -39,6 +39,7 @@ enum { PG_CUDA_MARKED_STEPS = 1 }; /* how many steps a mark may be asked behind 
 struct pg_cuda_link {
   struct pg_cuda_link *next;
   struct pg_step step;
+  bool together; /* it was submitted with the step before it */
 };
 
 /* Threads of dropped queues, which nobody joins: shutting down waits for them. */
@@ -229,7 +230,11 @@ static void run_one(struct pg_queue *queue) {
   pthread_mutex_lock(&queue->lock);
   if (queue->stop_on_failure || (!device && pg_cuda_step_needs_idle(step)))
     (void)settle(queue, PG_FOREVER);
-  if (queue->stop_on_failure && queue->failure.code != ACL_SUCCESS) {
+  /* a step that was submitted with a discarded one is discarded too: meanwhile a synchronise may
+   * have taken the failure */
+  if ((queue->stop_on_failure && queue->failure.code != ACL_SUCCESS) ||
+      (link->together && queue->undone == ticket - 1)) {
+    queue->undone = ticket;
     pthread_mutex_unlock(&queue->lock);
     pg_cuda_step_discard(step);
     pthread_mutex_lock(&queue->lock);
@@ -311,6 +316,7 @@ static struct pg_cuda_link *copy_steps(const struct pg_step *steps, size_t count
     struct pg_cuda_link *link = malloc(sizeof *link);
     if (link == NULL) break;
     link->step = steps[i];
+    link->together = i > 0;
     link->next = first;
     first = link;
     if (i == 0) return first;

@@ -30,6 +30,7 @@ struct pg_queue {
   uint64_t count;                 /* steps in the list */
   uint64_t pushed;                /* ticket of the newest step, direct ones included */
   uint64_t running;               /* ticket of the thread's step */
+  uint64_t undone;                /* the newest one of the list that was discarded for a failure */
   bool busy;                      /* the thread is at a step */
   bool waiting;                   /* which waits for something outside this queue */
   struct pg_cuda_waiter *waiters; /* threads inside sync, on their stacks */
