@@ -281,7 +281,8 @@ static void waits_for_something_else_do_not_count(void **state) {
   fill(device, stream);
   OK_OR_SAY(aclrtSynchronizeStream(second)); /* the event lies before the second fill */
   REFUSED(device, advice);
-  /* A copy at once waits for no stream; these bytes are others than the fill's, or it would race. */
+  /* A copy at once waits for no stream; these bytes are others than the fill's, or it would race.
+   */
   OK_OR_SAY(aclrtMemcpy(plain, 8, device + 40, 8, ACL_MEMCPY_DEVICE_TO_HOST));
   REFUSED(device, advice);
   OK_OR_SAY(aclrtSynchronizeStream(stream));
