@@ -19,12 +19,15 @@ struct operator_arguments {
   int8_t cube;
 };
 
+typedef aclnnStatus operator_first_phase(const struct operator_arguments *arguments,
+                                         uint64_t *workspace_size, aclOpExecutor **executor);
+typedef aclnnStatus operator_second_phase(void *workspace, uint64_t workspace_size,
+                                          aclOpExecutor *executor, aclrtStream stream);
+
 struct operator_call {
   const char *first_name, *second_name;
-  aclnnStatus (*first)(const struct operator_arguments *arguments, uint64_t *workspace_size,
-                       aclOpExecutor **executor);
-  aclnnStatus (*second)(void *workspace, uint64_t workspace_size, aclOpExecutor *executor,
-                        aclrtStream stream);
+  operator_first_phase *first;
+  operator_second_phase *second;
 };
 
 extern const struct operator_call operator_calls[POOL_OPERATORS];
