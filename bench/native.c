@@ -7,15 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acl/acl.h"
-#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
-#include "aclnnop/aclnn_avgpool2d_backward.h"
-#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "data.h"
 #include "device.h"
 #include "float_format.h"
+#include "operator_call.h"
 
 enum { POISON = 0xff, KEPT = 1 << 18 };
 
@@ -24,7 +19,7 @@ static bool on_host; /* device memory is the host's as well */
 /* One copy of the data. gradOutput and indices lie behind each other, for the twin to read. */
 struct set {
   char *inputs, *grad_in;
-  aclTensor *tensor[POOL_TENSORS];
+  struct operator_arguments arguments;
 };
 
 struct bench_row {
@@ -37,7 +32,7 @@ struct bench_row {
   void *self;      /* never touched, so on the host it costs address space only */
   void *workspace;
   uint64_t workspace_size;
-  aclIntArray *kernel, *stride, *pad, *dilation;
+  aclIntArray *array[POOL_ARRAYS]; /* all sets have the same */
   aclrtStream stream;
   double *kept;
   char *fetched; /* as many cells */
@@ -130,15 +125,6 @@ static bool allocate(void **memory, int64_t bytes) {
   return aclrtMalloc(memory, size, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS;
 }
 
-static aclTensor *describe(const struct bench_row *row, int i, void *address) {
-  const struct tensor_layout *l = &row->layout[i];
-  const aclDataType index = row->problem.index_bytes == 8 ? ACL_INT64 : ACL_INT32;
-  const aclDataType dtype = i == INDICES ? index : float_formats[row->problem.type].dtype;
-  return aclCreateTensor(l->dims, (uint64_t)l->rank, dtype, l->dense ? NULL : l->strides, 0,
-                         row->problem.format, l->dense ? l->dims : &l->elements,
-                         l->dense ? (uint64_t)l->rank : 1, address);
-}
-
 static void poison(const struct bench_row *row, const struct set *s) {
   const size_t bytes = (size_t)row->facts.write_bytes;
   if (on_host)
@@ -154,10 +140,14 @@ static bool make_set(struct bench_row *row, struct set *s) {
   s->inputs = inputs;
   if (!allocate(&grad_in, row->facts.write_bytes)) return false;
   s->grad_in = grad_in;
-  s->tensor[GRAD_OUT] = describe(row, GRAD_OUT, s->inputs);
-  s->tensor[SELF] = describe(row, SELF, row->self);
-  s->tensor[INDICES] = describe(row, INDICES, s->inputs + row->index_at);
-  s->tensor[GRAD_IN] = describe(row, GRAD_IN, s->grad_in);
+  void *const address[POOL_TENSORS] = {[GRAD_OUT] = s->inputs,
+                                       [SELF] = row->self,
+                                       [INDICES] = s->inputs + row->index_at,
+                                       [GRAD_IN] = s->grad_in};
+  aclTensor *tensor[POOL_TENSORS];
+  for (int i = 0; i < POOL_TENSORS; i++)
+    tensor[i] = operator_tensor(&row->problem, &row->layout[i], i, address[i]);
+  s->arguments = operator_arguments(&row->problem, tensor, row->array);
   poison(row, s);
   return true;
 }
@@ -200,12 +190,6 @@ static bool make_sets(struct bench_row *row, int threads, bool for_peers) {
   return fill_sets(row, row->index_at + (size_t)indices, threads);
 }
 
-static aclIntArray *sizes(const struct window_sizes *s, int64_t missing) {
-  if (s->count == STRIDE_NULL) return NULL;
-  if (s->count == 0 && missing >= 0) return aclCreateIntArray(&missing, 1);
-  return aclCreateIntArray(s->of, (uint64_t)s->count);
-}
-
 struct bench_row *bench_open(const char *line, int64_t sets, int threads, int for_peers,
                              char *why) {
   struct bench_row *row = calloc(1, sizeof *row);
@@ -213,16 +197,14 @@ struct bench_row *bench_open(const char *line, int64_t sets, int threads, int fo
   why[0] = '\0';
   bool good = read_line(line, &row->problem, row->layout, &row->facts, why);
   row->facts.sets = sets;
-  good = good && start_device(row, why) && make_sets(row, threads, for_peers != 0);
+  good = good && start_device(row, why);
+  for (int i = 0; good && i < POOL_ARRAYS; i++) row->array[i] = operator_array(&row->problem, i);
+  good = good && make_sets(row, threads, for_peers != 0);
   if (!good) {
     if (why[0] == '\0') snprintf(why, BENCH_TEXT, "no memory for this row");
     bench_close(row);
     return NULL;
   }
-  row->kernel = sizes(&row->problem.kernel, -1);
-  row->stride = sizes(&row->problem.stride, -1);
-  row->pad = sizes(&row->problem.pad, 0);
-  row->dilation = sizes(&row->problem.dilation, 1);
   return row;
 }
 
@@ -234,14 +216,11 @@ void bench_close(struct bench_row *row) {
   for (int64_t i = 0; row->set != NULL && i < row->facts.sets; i++) {
     release(row->set[i].inputs);
     release(row->set[i].grad_in);
-    for (int t = 0; t < POOL_TENSORS; t++) (void)aclDestroyTensor(row->set[i].tensor[t]);
+    for (int t = 0; t < POOL_TENSORS; t++) (void)aclDestroyTensor(row->set[i].arguments.tensor[t]);
   }
   release(row->self);
   release(row->workspace);
-  (void)aclDestroyIntArray(row->kernel);
-  (void)aclDestroyIntArray(row->stride);
-  (void)aclDestroyIntArray(row->pad);
-  (void)aclDestroyIntArray(row->dilation);
+  for (int i = 0; i < POOL_ARRAYS; i++) (void)aclDestroyIntArray(row->array[i]);
   if (row->stream != NULL) (void)aclrtDestroyStream(row->stream);
   free(row->set);
   free(row->wide_index);
@@ -271,41 +250,6 @@ void bench_field(const struct bench_row *row, void *to) {
 /* --- the call ---------------------------------------------------------------------------------
  */
 
-static aclnnStatus first_phase(struct bench_row *r, const struct set *s, uint64_t *size,
-                               aclOpExecutor **executor) {
-  const struct problem *p = &r->problem;
-  aclTensor *const *v = s->tensor;
-  switch (p->op) {
-    case MAX_POOL2D:
-      return aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
-          v[GRAD_OUT], v[SELF], v[INDICES], r->kernel, r->stride, r->pad, r->dilation, p->ceil,
-          v[GRAD_IN], size, executor);
-    case AVG_POOL2D:
-      return aclnnAvgPool2dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], r->kernel, r->stride,
-                                                    r->pad, p->ceil, p->include_pad, p->divisor,
-                                                    (int8_t)p->cube, v[GRAD_IN], size, executor);
-    case ADAPTIVE_MAX_POOL2D:
-      return aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], v[INDICES],
-                                                            v[GRAD_IN], size, executor);
-    case ADAPTIVE_MAX_POOL3D:
-      return aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], v[INDICES],
-                                                            v[GRAD_IN], size, executor);
-    default:
-      return aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], v[GRAD_IN], size,
-                                                            executor);
-  }
-}
-
-typedef aclnnStatus second_phase(void *, uint64_t, aclOpExecutor *, aclrtStream);
-
-static second_phase *const second_phases[POOL_OPERATORS] = {
-    [MAX_POOL2D] = aclnnMaxPool2dWithIndicesBackward,
-    [AVG_POOL2D] = aclnnAvgPool2dBackward,
-    [ADAPTIVE_MAX_POOL2D] = aclnnAdaptiveMaxPool2dBackward,
-    [ADAPTIVE_MAX_POOL3D] = aclnnAdaptiveMaxPool3dBackward,
-    [ADAPTIVE_AVG_POOL3D] = aclnnAdaptiveAvgPool3dBackward,
-};
-
 /* A program that calls an operator often keeps its workspace: only a larger one is made anew. */
 static bool has_workspace(struct bench_row *row, uint64_t size) {
   if (size <= row->workspace_size) return true;
@@ -315,10 +259,11 @@ static bool has_workspace(struct bench_row *row, uint64_t size) {
 }
 
 static bool enqueue(struct bench_row *row, const struct set *s) {
+  const struct operator_call *call = &operator_calls[row->problem.op];
   uint64_t size = 0;
   aclOpExecutor *executor = NULL;
-  return first_phase(row, s, &size, &executor) == 0 && has_workspace(row, size) &&
-         second_phases[row->problem.op](row->workspace, size, executor, row->stream) == 0;
+  return call->first(&s->arguments, &size, &executor) == 0 && has_workspace(row, size) &&
+         call->second(row->workspace, size, executor, row->stream) == 0;
 }
 
 int bench_enqueue(void *row, int64_t set) {

@@ -10,11 +10,6 @@
 #include <string.h>
 
 #include "aclnn/opdev/op_errno.h"
-#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
-#include "aclnnop/aclnn_avgpool2d_backward.h"
-#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "core/handle.h"
 #include "core/index_policy.h"
 #include "core/soc.h"
@@ -73,8 +68,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 
 /* The handles of one call, and what it gives. */
 struct made {
-  aclTensor *tensor[POOL_TENSORS];
-  aclIntArray *array[CALL_ARRAYS];
+  struct operator_arguments arguments;
   uint64_t size;
   aclOpExecutor *executor;
 };
@@ -112,47 +106,27 @@ static aclTensor *make_tensor(const struct call_tensor *t, void *address) {
 }
 
 static void make(const struct call *call, void *const address[POOL_TENSORS], struct made *m) {
-  *m = (struct made){.size = NOT_TOUCHED, .executor = (aclOpExecutor *)(uintptr_t)NOT_TOUCHED};
-  for (int i = 0; i < POOL_TENSORS; i++) m->tensor[i] = make_tensor(&call->tensor[i], address[i]);
+  struct operator_arguments *a = &m->arguments;
+  *m = (struct made){.arguments = {.ceil = call->ceil,
+                                   .include_pad = call->include_pad,
+                                   .divisor = call->divisor,
+                                   .cube = (int8_t)call->cube},
+                     .size = NOT_TOUCHED,
+                     .executor = (aclOpExecutor *)(uintptr_t)NOT_TOUCHED};
+  for (int i = 0; i < POOL_TENSORS; i++) a->tensor[i] = make_tensor(&call->tensor[i], address[i]);
   for (int i = 0; i < CALL_ARRAYS; i++) {
-    const struct call_array *a = &call->array[i];
-    m->array[i] = a->handle == LIVE ? aclCreateIntArray(a->of, (uint64_t)a->count)
-                                    : wrong_handle(a->handle, false);
+    const struct call_array *from = &call->array[i];
+    a->array[i] = from->handle == LIVE ? aclCreateIntArray(from->of, (uint64_t)from->count)
+                                       : wrong_handle(from->handle, false);
   }
 }
 
 static void unmake(const struct call *call, struct made *m) {
   for (int i = 0; i < POOL_TENSORS; i++)
-    if (call->tensor[i].handle == LIVE && m->tensor[i] != NULL)
-      NEED(aclDestroyTensor(m->tensor[i]));
+    if (call->tensor[i].handle == LIVE && m->arguments.tensor[i] != NULL)
+      NEED(aclDestroyTensor(m->arguments.tensor[i]));
   for (int i = 0; i < CALL_ARRAYS; i++)
-    if (call->array[i].handle == LIVE) NEED(aclDestroyIntArray(m->array[i]));
-}
-
-static aclnnStatus ask(const struct call *c, struct made *m) {
-  aclTensor *const *t = m->tensor;
-  aclIntArray *const *a = m->array;
-  uint64_t *size = c->no_size ? NULL : &m->size;
-  aclOpExecutor **executor = c->no_executor ? NULL : &m->executor;
-  switch (c->op) {
-    case MAX_POOL2D:
-      return aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
-          t[GRAD_OUT], t[SELF], t[INDICES], a[KERNEL], a[STRIDE], a[PADDING], a[DILATION], c->ceil,
-          t[GRAD_IN], size, executor);
-    case AVG_POOL2D:
-      return aclnnAvgPool2dBackwardGetWorkspaceSize(t[GRAD_OUT], t[SELF], a[KERNEL], a[STRIDE],
-                                                    a[PADDING], c->ceil, c->include_pad, c->divisor,
-                                                    (int8_t)c->cube, t[GRAD_IN], size, executor);
-    case ADAPTIVE_MAX_POOL2D:
-      return aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(t[GRAD_OUT], t[SELF], t[INDICES],
-                                                            t[GRAD_IN], size, executor);
-    case ADAPTIVE_MAX_POOL3D:
-      return aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize(t[GRAD_OUT], t[SELF], t[INDICES],
-                                                            t[GRAD_IN], size, executor);
-    default:
-      return aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(t[GRAD_OUT], t[SELF], t[GRAD_IN], size,
-                                                            executor);
-  }
+    if (call->array[i].handle == LIVE) NEED(aclDestroyIntArray(m->arguments.array[i]));
 }
 
 /* A failure has a sentence, a success has none. */
@@ -164,7 +138,8 @@ static void expect_sentence(const char *what, int status) {
 
 static aclnnStatus first_phase(const struct call *call, struct made *m) {
   (void)aclGetRecentErrMsg();
-  const aclnnStatus status = ask(call, m);
+  const aclnnStatus status = operator_calls[call->op].first(
+      &m->arguments, call->no_size ? NULL : &m->size, call->no_executor ? NULL : &m->executor);
   const bool touched =
       m->size != NOT_TOUCHED || m->executor != (aclOpExecutor *)(uintptr_t)NOT_TOUCHED;
   if (status != ACLNN_SUCCESS && touched) wrong("the first phase gave %d and results", status);
@@ -357,16 +332,6 @@ static bool open_trial(const struct call *call, struct trial *t) {
 /* --- the second phase --------------------------------------------------------------------------
  */
 
-typedef aclnnStatus second_phase(void *, uint64_t, aclOpExecutor *, aclrtStream);
-
-static second_phase *const second_phases[POOL_OPERATORS] = {
-    [MAX_POOL2D] = aclnnMaxPool2dWithIndicesBackward,
-    [AVG_POOL2D] = aclnnAvgPool2dBackward,
-    [ADAPTIVE_MAX_POOL2D] = aclnnAdaptiveMaxPool2dBackward,
-    [ADAPTIVE_MAX_POOL3D] = aclnnAdaptiveMaxPool3dBackward,
-    [ADAPTIVE_AVG_POOL3D] = aclnnAdaptiveAvgPool3dBackward,
-};
-
 static void addresses(const struct trial *t, void *address[POOL_TENSORS]) {
   for (int i = 0; i < POOL_TENSORS; i++) address[i] = t->memory[i].device;
 }
@@ -388,7 +353,8 @@ static void prepare(const struct call *call, struct trial *t, void *const addres
   NEED(first_phase(call, m));
   make_workspace(t, m->size);
   for (int i = 0; i < POOL_TENSORS && call->late; i++)
-    if (call->tensor[i].handle == LIVE) NEED(aclSetRawTensorAddr(m->tensor[i], address[i]));
+    if (call->tensor[i].handle == LIVE)
+      NEED(aclSetRawTensorAddr(m->arguments.tensor[i], address[i]));
   if (call->repeatable) NEED(aclSetAclOpExecutorRepeatable(m->executor));
 }
 
@@ -397,15 +363,15 @@ static void redescribe(const struct call *call, struct made *m) {
   static const int64_t dims[] = {3}, strides[] = {INT64_MAX};
   for (int i = 0; i < POOL_TENSORS; i++)
     if (call->tensor[i].handle == LIVE)
-      NEED(aclInitTensor(m->tensor[i], dims, 1, ACL_INT8, strides, -5, ACL_FORMAT_NHWC, dims, 1,
-                         NULL));
+      NEED(aclInitTensor(m->arguments.tensor[i], dims, 1, ACL_INT8, strides, -5, ACL_FORMAT_NHWC,
+                         dims, 1, NULL));
 }
 
 static void release_tensors(const struct call *call, struct made *m) {
   for (int i = 0; i < POOL_TENSORS; i++) {
     if (call->tensor[i].handle != LIVE) continue;
-    NEED(aclDestroyTensor(m->tensor[i]));
-    m->tensor[i] = NULL;
+    NEED(aclDestroyTensor(m->arguments.tensor[i]));
+    m->arguments.tensor[i] = NULL;
   }
 }
 
@@ -422,15 +388,16 @@ static void finish(struct trial *t, aclrtStream stream) {
 
 static void launch(const struct call *call, struct trial *t) {
   const aclrtStream stream = devices.at[t->device].stream;
+  operator_second_phase *run = operator_calls[call->op].second;
   void *address[POOL_TENSORS];
   struct made m;
   addresses(t, address);
   prepare(call, t, address, &m);
   if (call->redescribed) redescribe(call, &m);
   if (call->released) release_tensors(call, &m);
-  NEED(second_phases[call->op](t->workspace.device, m.size, m.executor, stream));
+  NEED(run(t->workspace.device, m.size, m.executor, stream));
   if (call->repeatable) {
-    NEED(second_phases[call->op](t->workspace.device, m.size, m.executor, stream));
+    NEED(run(t->workspace.device, m.size, m.executor, stream));
     NEED(aclDestroyAclOpExecutor(m.executor));
   }
   unmake(call, &m); /* before the work is waited for */
@@ -488,7 +455,7 @@ static aclrtStream stale_stream(void) {
 static aclnnStatus call_wrongly(const struct call *call, struct trial *t, struct made *m,
                                 int *expected) {
   const aclrtStream stream = devices.at[t->device].stream;
-  second_phase *run = second_phases[call->op];
+  operator_second_phase *run = operator_calls[call->op].second;
   void *workspace = t->workspace.device;
   switch (call->trouble) {
     case BAD_WORKSPACE:
@@ -501,7 +468,7 @@ static aclnnStatus call_wrongly(const struct call *call, struct trial *t, struct
       return run(workspace, m->size, m->executor, stale_stream());
     case OTHER_OPERATOR:
       *expected = -1;
-      run = second_phases[(call->op + 1) % POOL_OPERATORS];
+      run = operator_calls[(call->op + 1) % POOL_OPERATORS].second;
       return run(workspace, m->size, m->executor, stream);
     case NO_EXECUTOR:
       *expected = call->troubled == 0 ? ACLNN_ERR_PARAM_NULLPTR : ACLNN_ERR_INNER;

@@ -8,7 +8,7 @@
 #define PG_FUZZ_OPERATORS_H_
 
 #include "input.h"
-#include "problem.h"
+#include "operator_call.h"
 
 enum { CALL_AXES = 7, CALL_VALUES = 3 };
 
@@ -28,7 +28,13 @@ struct call_array {
   int64_t of[CALL_VALUES];
 };
 
-enum { KERNEL, STRIDE, PADDING, DILATION, CALL_ARRAYS };
+enum {
+  KERNEL = KERNEL_ARRAY,
+  STRIDE = STRIDE_ARRAY,
+  PADDING = PADDING_ARRAY,
+  DILATION = DILATION_ARRAY,
+  CALL_ARRAYS = POOL_ARRAYS
+};
 
 /* What is wrong with the second phase alone. */
 enum trouble {

@@ -6,13 +6,8 @@
 #include <string.h>
 
 #include "aclnn/acl_meta.h"
-#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
-#include "aclnnop/aclnn_avgpool2d_backward.h"
-#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "float_format.h"
-#include "guarded.h"
+#include "operator_call.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
@@ -420,24 +415,13 @@ bool bad_drop(const struct bad_call *c, const struct bad_arguments *h) {
 
 aclnnStatus bad_first_phase(const struct bad_call *c, const struct bad_arguments *h, uint64_t *size,
                             aclOpExecutor **executor) {
-  const aclTensor *go = h->of[GRAD_OUT], *x = h->of[SELF], *index = h->of[INDICES];
-  const aclIntArray *kernel = h->of[KERNEL_SIZE], *stride = h->of[STRIDE], *pad = h->of[PADDING];
-  aclTensor *gi = (aclTensor *)(uintptr_t)h->of[GRAD_IN];
-  if (c->replaced[WORKSPACE_SIZE]) size = NULL;
-  if (c->replaced[EXECUTOR]) executor = NULL;
-  switch (c->op) {
-    case MAX_POOL2D:
-      return aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
-          go, x, index, kernel, stride, pad, h->of[DILATION], c->ceil, gi, size, executor);
-    case AVG_POOL2D:
-      return aclnnAvgPool2dBackwardGetWorkspaceSize(go, x, kernel, stride, pad, c->ceil,
-                                                    c->include_pad, c->divisor, (int8_t)c->math, gi,
-                                                    size, executor);
-    case ADAPTIVE_MAX_POOL2D:
-      return aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(go, x, index, gi, size, executor);
-    case ADAPTIVE_MAX_POOL3D:
-      return aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize(go, x, index, gi, size, executor);
-    default:
-      return aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(go, x, gi, size, executor);
-  }
+  struct operator_arguments a = {.ceil = c->ceil,
+                                 .include_pad = c->include_pad,
+                                 .divisor = c->divisor,
+                                 .cube = (int8_t)c->math};
+  for (int i = 0; i < POOL_TENSORS; i++) a.tensor[i] = (aclTensor *)(uintptr_t)h->of[i];
+  for (int i = 0; i < POOL_ARRAYS; i++)
+    a.array[i] = (aclIntArray *)(uintptr_t)h->of[KERNEL_SIZE + i];
+  return operator_calls[c->op].first(&a, c->replaced[WORKSPACE_SIZE] ? NULL : size,
+                                     c->replaced[EXECUTOR] ? NULL : executor);
 }

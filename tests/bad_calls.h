@@ -172,7 +172,6 @@ aclnnStatus bad_first_phase(const struct bad_call *c, const struct bad_arguments
                             aclOpExecutor **executor);
 bool bad_drop(const struct bad_call *c, const struct bad_arguments *h);
 
-const char *bad_api(enum pool_operator op); /* of the first phase */
 const char *bad_name(enum pool_operator op, int argument);
 void bad_describe(const struct flaw *flaw, enum pool_operator op, char text[PROBLEM_TEXT]);
 

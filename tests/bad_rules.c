@@ -12,7 +12,7 @@
 enum { RESULT_STEP = -1000, NULL_STEP = -100 };
 
 static const struct rules {
-  const char *api, *grad_in;
+  const char *grad_in;
   unsigned arguments;
   int least_rank;
   int dtype, index_dtype, format, rank[POOL_TENSORS], all_ranks;
@@ -20,28 +20,23 @@ static const struct rules {
   int count[BAD_ARRAYS], value[BAD_ARRAYS], math;
 } rules[POOL_OPERATORS] = {
 #define RESULTS (1u << WORKSPACE_SIZE | 1u << EXECUTOR)
-    [ADAPTIVE_MAX_POOL2D] = {"aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize", "gradInput",
-                             0xf | RESULTS, 3, .dtype = 2, .index_dtype = 5, .rank = {6, 6, 6, 6},
-                             .length = {7, 7, 7, 7}, .format = 8, .all_ranks = 10},
-    [ADAPTIVE_MAX_POOL3D] = {"aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize", "gradInput",
-                             0xf | RESULTS, 4, .dtype = 2, .index_dtype = 5, .rank = {6, 6, 6, 6},
-                             .length = {7, 7, 7, 7}, .format = 9, .all_ranks = 11},
-    [ADAPTIVE_AVG_POOL3D] = {"aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize", "out", 0xb | RESULTS,
-                             4, .rank = {2, 2, 0, 2}, .all_ranks = 2, .length = {5, 4, 0, 4},
-                             .dtype = 7, .format = 9},
-    [MAX_POOL2D] = {"aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize", "gradInput",
-                    0xff | RESULTS, 3, .dtype = 2, .index_dtype = 4, .format = 5,
+    [ADAPTIVE_MAX_POOL2D] = {"gradInput", 0xf | RESULTS, 3, .dtype = 2, .index_dtype = 5,
+                             .rank = {6, 6, 6, 6}, .length = {7, 7, 7, 7}, .format = 8,
+                             .all_ranks = 10},
+    [ADAPTIVE_MAX_POOL3D] = {"gradInput", 0xf | RESULTS, 4, .dtype = 2, .index_dtype = 5,
+                             .rank = {6, 6, 6, 6}, .length = {7, 7, 7, 7}, .format = 9,
+                             .all_ranks = 11},
+    [ADAPTIVE_AVG_POOL3D] = {"out", 0xb | RESULTS, 4, .rank = {2, 2, 0, 2}, .all_ranks = 2,
+                             .length = {5, 4, 0, 4}, .dtype = 7, .format = 9},
+    [MAX_POOL2D] = {"gradInput", 0xff | RESULTS, 3, .dtype = 2, .index_dtype = 4, .format = 5,
                     .rank = {7, 7, 7, 7}, .all_ranks = 7, .count = {8, 9, 10, 11},
                     .value = {12, 13, 14, 15}, .length = {20, 16, 21, 16}},
-    [AVG_POOL2D] = {"aclnnAvgPool2dBackwardGetWorkspaceSize", "gradInput",
-                    0x7b | 1u << MATH_TYPE | RESULTS, 3, .dtype = 2, .format = 4,
+    [AVG_POOL2D] = {"gradInput", 0x7b | 1u << MATH_TYPE | RESULTS, 3, .dtype = 2, .format = 4,
                     .rank = {6, 13, 0, 6}, .all_ranks = 6, .count = {8, 9, 10}, .value = {8, 9, 11},
                     .math = 12, .length = {BAD_ANY_STEP, 13, 0, 13}},
 };
 
 enum { AVG_NEGATIVE_STEP = 7, AVG3D_OUTPUT_STEP = 6, MAX_EMPTY_STEP = 17 };
-
-const char *bad_api(enum pool_operator op) { return rules[op].api; }
 
 const char *bad_name(enum pool_operator op, int argument) {
   static const char *const names[BAD_ARGUMENTS] = {

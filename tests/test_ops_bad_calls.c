@@ -82,7 +82,7 @@ static const char *try_call(const struct bad_call *c, const struct bad_verdict *
   int count = 0;
   for (int i = 0; i < BAD_ARGUMENTS; i++)
     if (verdict->named & 1u << i) words[count++] = bad_name(c->op, i);
-  return judge_sentence(*text, bad_api(c->op), words, count);
+  return judge_sentence(*text, operator_calls[c->op].first_name, words, count);
 }
 
 static void check_call(const char *line, const struct bad_call *base, const struct flaw *a,
@@ -153,7 +153,7 @@ static void each_operator_had_its_share(void **state) {
   (void)state;
   for (int i = 0; i < POOL_OPERATORS; i++) {
     const int all = tallies[i].single + tallies[i].pairs;
-    print_message("%s: %d wrong calls, %d of them with two flaws\n", bad_api((enum pool_operator)i),
+    print_message("%s: %d wrong calls, %d of them with two flaws\n", operator_calls[i].first_name,
                   all, tallies[i].pairs);
     BETWEEN(all, CALLS_MIN, INT32_MAX);
   }

@@ -6,30 +6,12 @@
 #include <inttypes.h>
 #include <pthread.h>
 
-#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
-#include "aclnnop/aclnn_avgpool2d_backward.h"
-#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "bad_calls.h"
 #include "bad_report.h"
 #include "ops_fixture.h"
 
 /* The codes, as the headers have them. */
 enum { NULL_POINTER = 161001, INVALID = 161002, REFUSED_STREAM = 361001, NO_EXECUTOR = 561000 };
-
-typedef aclnnStatus second_phase(void *, uint64_t, aclOpExecutor *, aclrtStream);
-
-static const struct {
-  const char *api;
-  second_phase *run;
-} second_phases[POOL_OPERATORS] = {
-    [MAX_POOL2D] = {"aclnnMaxPool2dWithIndicesBackward", aclnnMaxPool2dWithIndicesBackward},
-    [AVG_POOL2D] = {"aclnnAvgPool2dBackward", aclnnAvgPool2dBackward},
-    [ADAPTIVE_MAX_POOL2D] = {"aclnnAdaptiveMaxPool2dBackward", aclnnAdaptiveMaxPool2dBackward},
-    [ADAPTIVE_MAX_POOL3D] = {"aclnnAdaptiveMaxPool3dBackward", aclnnAdaptiveMaxPool3dBackward},
-    [ADAPTIVE_AVG_POOL3D] = {"aclnnAdaptiveAvgPool3dBackward", aclnnAdaptiveAvgPool3dBackward},
-};
 
 /* The larger planes are cut, so that the call asks for workspace. */
 static const char *const lines[] = {
@@ -271,10 +253,10 @@ static const char *judge_run(struct stage *s, const struct run *r, const struct 
   if (e->also != NULL) count += names_of(e->also, r->call.op, words + count);
   aclOpExecutor *executor = prepare(&r->call, &size);
   if (repeatable) OK_OR_SAY(aclSetAclOpExecutorRepeatable(executor));
-  *status = second_phases[r->second].run(r->workspace, r->size,
-                                         r->replaced ? r->executor : executor, r->stream);
+  *status = operator_calls[r->second].second(r->workspace, r->size,
+                                             r->replaced ? r->executor : executor, r->stream);
   const char *text = aclGetRecentErrMsg();
-  const char *wrong = judge_sentence(text, second_phases[r->second].api, words, count);
+  const char *wrong = judge_sentence(text, operator_calls[r->second].second_name, words, count);
   (void)snprintf(said, room, "%s", text == NULL ? "(no sentence)" : text);
   const bool live = aclDestroyAclOpExecutor(executor) == ACL_SUCCESS;
   (void)aclGetRecentErrMsg();
@@ -353,7 +335,7 @@ static void open_stage(struct stage *s, int device) {
   for (int i = 0; i < POOL_TENSORS; i++) s->call.tensor[i].data = t->memory[i].device;
   s->spent = prepare(&s->call, &s->wanted);
   assert_int_equal(s->wanted, t->workspace.bytes);
-  OK_OR_SAY(second_phases[s->call.op].run(t->workspace.device, s->wanted, s->spent, stream));
+  OK_OR_SAY(operator_calls[s->call.op].second(t->workspace.device, s->wanted, s->spent, stream));
   OK_OR_SAY(aclrtSynchronizeStream(stream));
   GOOD(t, trial_reset(t));
   if (t->workspace.device != NULL) assert_int_equal(guarded_send(&t->workspace), ACL_SUCCESS);
@@ -400,7 +382,7 @@ static void wrong_second_phases_are_refused(void **state) {
     trial_close(&s.trial);
   }
   for (int i = 0; i < POOL_OPERATORS; i++)
-    print_message("%s: %d wrong second phases\n", second_phases[i].api, calls[i]);
+    print_message("%s: %d wrong second phases\n", operator_calls[i].second_name, calls[i]);
   assert_int_equal(failed, 0);
 }
 
@@ -414,7 +396,8 @@ struct lone_run {
 static void *run_without_context(void *state) {
   struct lone_run *r = state;
   const struct stage *s = r->stage;
-  r->status = second_phases[s->call.op].run(s->trial.workspace.device, s->wanted, s->dead, NULL);
+  r->status =
+      operator_calls[s->call.op].second(s->trial.workspace.device, s->wanted, s->dead, NULL);
   const char *text = aclGetRecentErrMsg();
   (void)snprintf(r->said, sizeof r->said, "%s", text == NULL ? "" : text);
   return NULL;
@@ -434,7 +417,7 @@ static void the_default_stream_needs_a_context(void **state) {
     assert_int_equal(pthread_create(&thread, NULL, run_without_context, &r), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(r.status, REFUSED_STREAM);
-    assert_null(judge_sentence(r.said, second_phases[s.call.op].api, NULL, 0));
+    assert_null(judge_sentence(r.said, operator_calls[s.call.op].second_name, NULL, 0));
     assert_null(judge_memory(&s));
     close_stage(&s);
     trial_close(&s.trial);

@@ -6,13 +6,15 @@
 #include <unistd.h>
 
 #include "expect.h"
-#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
-#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
+#include "operator_call.h"
 
 #define ADVICE "; POOLGRAD_INDEX_CHECK=error makes this an error, off silences it"
 
 enum op { MAX_2D, MAX_3D, MAX_POOL, MAX_POOL_NHWC };
+static const struct operator_call *const calls[] = {[MAX_2D] = &operator_calls[ADAPTIVE_MAX_POOL2D],
+                                                    [MAX_3D] = &operator_calls[ADAPTIVE_MAX_POOL3D],
+                                                    [MAX_POOL] = &operator_calls[MAX_POOL2D],
+                                                    [MAX_POOL_NHWC] = &operator_calls[MAX_POOL2D]};
 enum { TEXT_MAX = 4096, SMALL_OUTPUTS = 16, SMALL_CELLS = 2 * 2 * 16 };
 
 /* n * c cubes or squares with edges of `in` cells and `out` outputs; the arrays are the host's. */
@@ -60,29 +62,18 @@ static void queue(const struct call *c, aclrtStream stream) {
   aclOpExecutor *executor;
   send_call(c);
   void *const workspace = device.workspace = sent(device.workspace, NULL, ROOM);
-  aclTensor *go = tensor_of(c, c->out, ACL_FLOAT, device.grads);
-  aclTensor *x = tensor_of(c, c->in, ACL_FLOAT, NULL);
-  aclTensor *idx = tensor_of(c, c->out, c->index_type, device.index);
-  aclTensor *gi = tensor_of(c, c->in, ACL_FLOAT, device.cells);
-  aclIntArray *k = aclCreateIntArray((const int64_t[]){c->in / c->out}, 1);
-  aclIntArray *zero = aclCreateIntArray((const int64_t[]){0}, 1);
-  aclIntArray *one = aclCreateIntArray((const int64_t[]){1}, 1);
-  if (c->op == MAX_2D) {
-    OK_OR_SAY(aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(go, x, idx, gi, &size, &executor));
-    OK_OR_SAY(aclnnAdaptiveMaxPool2dBackward(workspace, size, executor, stream));
-  } else if (c->op == MAX_3D) {
-    OK_OR_SAY(aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize(go, x, idx, gi, &size, &executor));
-    OK_OR_SAY(aclnnAdaptiveMaxPool3dBackward(workspace, size, executor, stream));
-  } else {
-    OK_OR_SAY(aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(go, x, idx, k, k, zero, one, false,
-                                                                gi, &size, &executor));
-    OK_OR_SAY(aclnnMaxPool2dWithIndicesBackward(workspace, size, executor, stream));
-  }
+  const int64_t kernel = c->in / c->out, values[POOL_ARRAYS] = {kernel, kernel, 0, 1};
+  struct operator_arguments a = {
+      .tensor = {[GRAD_OUT] = tensor_of(c, c->out, ACL_FLOAT, device.grads),
+                 [SELF] = tensor_of(c, c->in, ACL_FLOAT, NULL),
+                 [INDICES] = tensor_of(c, c->out, c->index_type, device.index),
+                 [GRAD_IN] = tensor_of(c, c->in, ACL_FLOAT, device.cells)}};
+  for (int i = 0; i < POOL_ARRAYS; i++) a.array[i] = aclCreateIntArray(&values[i], 1);
+  OK_OR_SAY(calls[c->op]->first(&a, &size, &executor));
+  OK_OR_SAY(calls[c->op]->second(workspace, size, executor, stream));
   assert_true(size <= ROOM);
-  const aclTensor *const tensors[] = {go, x, idx, gi};
-  const aclIntArray *const arrays[] = {k, zero, one};
-  for (int i = 0; i < 4; i++) OK_OR_SAY(aclDestroyTensor(tensors[i]));
-  for (int i = 0; i < 3; i++) OK_OR_SAY(aclDestroyIntArray(arrays[i]));
+  for (int i = 0; i < POOL_TENSORS; i++) OK_OR_SAY(aclDestroyTensor(a.tensor[i]));
+  for (int i = 0; i < POOL_ARRAYS; i++) OK_OR_SAY(aclDestroyIntArray(a.array[i]));
 }
 
 /* Runs a check in a fresh process under a policy (NULL: unset) and threads; *text gets what the

@@ -6,22 +6,16 @@
 
 #include "expect.h"
 #include "aclnn/opdev/op_errno.h"
-#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
-#include "aclnnop/aclnn_avgpool2d_backward.h"
-#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "core/handle.h"
+#include "operator_call.h"
 
 enum op { ADAPTIVE_MAX_2D, ADAPTIVE_MAX_3D, MAX_POOL, ADAPTIVE_AVG_3D, AVG_POOL, OPS };
-enum { GRAD_OUT, SELF, INDICES, GRAD_IN, TENSORS };
-enum { ZERO, ONE, PAIR, ARRAYS }; /* each holds its number */
 enum { OUTPUTS = 2 * 3 * 2 * 2 * 2, CELLS = 2 * 3 * 4 * 4 * 4, CALLS = 1000, THREADS = 8 };
 
-typedef aclnnStatus second_phase(void *, uint64_t, aclOpExecutor *, aclrtStream);
-static second_phase *const phase_2[OPS] = {
-    aclnnAdaptiveMaxPool2dBackward, aclnnAdaptiveMaxPool3dBackward,
-    aclnnMaxPool2dWithIndicesBackward, aclnnAdaptiveAvgPool3dBackward, aclnnAvgPool2dBackward};
+/* Those with indices come first. */
+static const struct operator_call *const calls[OPS] = {
+    &operator_calls[ADAPTIVE_MAX_POOL2D], &operator_calls[ADAPTIVE_MAX_POOL3D],
+    &operator_calls[MAX_POOL2D], &operator_calls[ADAPTIVE_AVG_POOL3D], &operator_calls[AVG_POOL2D]};
 
 /* Windows of 2 x 2 (x 2) side by side in planes of 4 x 4 (x 4) cells; each gradient is 8 times its
  * number, and where there are indices it goes to the first cell of its window.  A pointer to this
@@ -29,11 +23,6 @@ static second_phase *const phase_2[OPS] = {
 struct data {
   float grads[OUTPUTS], cells[CELLS];
   int32_t index[OUTPUTS];
-};
-
-struct objects {
-  aclTensor *t[TENSORS];
-  aclIntArray *a[ARRAYS];
 };
 
 static struct data *data; /* two of them */
@@ -70,51 +59,36 @@ static bool is_right(const struct data *d, enum op op) {
   return true;
 }
 
-static struct objects make(enum op op, struct data *d, int64_t batch, int64_t out) {
-  struct objects o;
+static struct operator_arguments make(enum op op, struct data *d, int64_t batch, int64_t out) {
+  static const int64_t values[POOL_ARRAYS] = {2, 2, 0, 1};
+  struct operator_arguments o = {.include_pad = true};
   void *const address[] = {d->grads, NULL, d->index, d->cells};
-  for (int i = 0; i < TENSORS; i++) {
+  for (int i = 0; i < POOL_TENSORS; i++) {
     const int64_t edge = i == SELF || i == GRAD_IN ? 2 * out : out;
-    o.t[i] = aclCreateTensor((const int64_t[]){batch, 3, edge, edge, edge}, has_depth(op) ? 5 : 4,
-                             i == INDICES ? ACL_INT32 : ACL_FLOAT, NULL, 0, ACL_FORMAT_NCHW, NULL,
-                             0, address[i]);
+    o.tensor[i] = aclCreateTensor((const int64_t[]){batch, 3, edge, edge, edge},
+                                  has_depth(op) ? 5 : 4, i == INDICES ? ACL_INT32 : ACL_FLOAT, NULL,
+                                  0, ACL_FORMAT_NCHW, NULL, 0, address[i]);
   }
-  for (int i = 0; i < ARRAYS; i++) o.a[i] = aclCreateIntArray((const int64_t[]){i}, 1);
+  for (int i = 0; i < POOL_ARRAYS; i++) o.array[i] = aclCreateIntArray(&values[i], 1);
   return o;
 }
 
-static void destroy_arrays(struct objects *o) {
-  for (int i = 0; i < ARRAYS; i++) {
-    (void)aclDestroyIntArray(o->a[i]);
-    o->a[i] = NULL;
+static void destroy_arrays(struct operator_arguments *o) {
+  for (int i = 0; i < POOL_ARRAYS; i++) {
+    (void)aclDestroyIntArray(o->array[i]);
+    o->array[i] = NULL;
   }
 }
 
-static void destroy(struct objects *o) {
+static void destroy(struct operator_arguments *o) {
   destroy_arrays(o);
-  for (int i = 0; i < TENSORS; i++) (void)aclDestroyTensor(o->t[i]);
+  for (int i = 0; i < POOL_TENSORS; i++) (void)aclDestroyTensor(o->tensor[i]);
 }
 
-static aclnnStatus phase_1(enum op op, const struct objects *o, uint64_t *size, aclOpExecutor **e) {
-  aclTensor *const go = o->t[GRAD_OUT], *const x = o->t[SELF], *const idx = o->t[INDICES];
-  aclTensor *const gi = o->t[GRAD_IN];
-  if (op == ADAPTIVE_MAX_2D)
-    return aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(go, x, idx, gi, size, e);
-  if (op == ADAPTIVE_MAX_3D)
-    return aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize(go, x, idx, gi, size, e);
-  if (op == MAX_POOL)
-    return aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
-        go, x, idx, o->a[PAIR], o->a[PAIR], o->a[ZERO], o->a[ONE], false, gi, size, e);
-  if (op == ADAPTIVE_AVG_3D)
-    return aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(go, x, gi, size, e);
-  return aclnnAvgPool2dBackwardGetWorkspaceSize(go, x, o->a[PAIR], o->a[PAIR], o->a[ZERO], false,
-                                                true, 0, 0, gi, size, e);
-}
-
-static aclOpExecutor *prepare(enum op op, const struct objects *o) {
+static aclOpExecutor *prepare(enum op op, const struct operator_arguments *o) {
   uint64_t size;
   aclOpExecutor *executor = NULL;
-  OK_OR_SAY(phase_1(op, o, &size, &executor));
+  OK_OR_SAY(calls[op]->first(o, &size, &executor));
   return executor;
 }
 
@@ -122,10 +96,10 @@ static aclOpExecutor *prepare(enum op op, const struct objects *o) {
 static aclnnStatus call(enum op op, struct data *d, aclrtStream on) {
   uint64_t size;
   aclOpExecutor *executor = NULL;
-  struct objects o = make(op, d, 2, 2);
-  aclnnStatus status = phase_1(op, &o, &size, &executor);
+  struct operator_arguments o = make(op, d, 2, 2);
+  aclnnStatus status = calls[op]->first(&o, &size, &executor);
   destroy_arrays(&o);
-  if (status == ACLNN_SUCCESS) status = phase_2[op](NULL, size, executor, on);
+  if (status == ACLNN_SUCCESS) status = calls[op]->second(NULL, size, executor, on);
   destroy(&o);
   return status;
 }
@@ -195,7 +169,7 @@ struct elsewhere {
 
 static void *run_elsewhere(void *argument) {
   struct elsewhere *e = argument;
-  e->status = phase_2[e->op](NULL, 0, e->executor, stream);
+  e->status = calls[e->op]->second(NULL, 0, e->executor, stream);
   return NULL;
 }
 
@@ -203,7 +177,7 @@ static void phase_2_may_run_on_another_thread(void **state) {
   (void)state;
   for (enum op op = 0; op < OPS; op++) {
     pthread_t thread;
-    struct objects o = make(op, &data[0], 2, 2);
+    struct operator_arguments o = make(op, &data[0], 2, 2);
     struct elsewhere e = {op, prepare(op, &o), ACLNN_ERR_INNER};
     fill(&data[0], op);
     assert_int_equal(pthread_create(&thread, NULL, run_elsewhere, &e), 0);
@@ -218,17 +192,17 @@ static void phase_2_may_run_on_another_thread(void **state) {
 static void a_repeatable_executor_follows_its_addresses(void **state) {
   (void)state;
   for (enum op op = 0; op < OPS; op++) {
-    struct objects o = make(op, &data[0], 2, 2);
+    struct operator_arguments o = make(op, &data[0], 2, 2);
     aclOpExecutor *executor = prepare(op, &o);
     destroy_arrays(&o);
     OK_OR_SAY(aclSetAclOpExecutorRepeatable(executor));
     for (int i = 0; i < 2; i++) fill(&data[i], op);
     block(stream);
-    OK_OR_SAY(phase_2[op](NULL, 0, executor, stream));
-    OK_OR_SAY(aclSetInputTensorAddr(executor, 0, o.t[GRAD_OUT], data[1].grads));
-    OK_OR_SAY(aclSetInputTensorAddr(executor, 2, o.t[INDICES], data[1].index));
-    OK_OR_SAY(aclSetOutputTensorAddr(executor, 0, o.t[GRAD_IN], data[1].cells));
-    OK_OR_SAY(phase_2[op](NULL, 0, executor, stream));
+    OK_OR_SAY(calls[op]->second(NULL, 0, executor, stream));
+    OK_OR_SAY(aclSetInputTensorAddr(executor, 0, o.tensor[GRAD_OUT], data[1].grads));
+    OK_OR_SAY(aclSetInputTensorAddr(executor, 2, o.tensor[INDICES], data[1].index));
+    OK_OR_SAY(aclSetOutputTensorAddr(executor, 0, o.tensor[GRAD_IN], data[1].cells));
+    OK_OR_SAY(calls[op]->second(NULL, 0, executor, stream));
     OK_OR_SAY(aclDestroyAclOpExecutor(executor));
     destroy(&o);
     unblock_and_sync();
@@ -274,11 +248,11 @@ static void two_streams_may_read_one_grad_output(void **state) {
   OK_OR_SAY(aclrtCreateStream(&other));
   for (int round = 0; round < 100; round++) {
     const enum op op = (enum op)(round % OPS);
-    struct objects o = make(op, &data[0], 2, 2);
+    struct operator_arguments o = make(op, &data[0], 2, 2);
     for (int i = 0; i < 2; i++) fill(&data[i], op);
     for (int i = 0; i < 2; i++) {
-      OK_OR_SAY(aclSetRawTensorAddr(o.t[GRAD_IN], data[i].cells));
-      OK_OR_SAY(phase_2[op](NULL, 0, prepare(op, &o), i == 0 ? stream : other));
+      OK_OR_SAY(aclSetRawTensorAddr(o.tensor[GRAD_IN], data[i].cells));
+      OK_OR_SAY(calls[op]->second(NULL, 0, prepare(op, &o), i == 0 ? stream : other));
     }
     destroy(&o);
     OK_OR_SAY(aclrtSynchronizeStream(stream));
@@ -352,11 +326,11 @@ static void a_wrong_index_is_told_to_the_exception_callback(void **state) {
 }
 
 /* Phase 2 fails with these words, and the executor is spent. */
-static void refused(enum op op, const struct objects *o, int code, const char *name,
+static void refused(enum op op, const struct operator_arguments *o, int code, const char *name,
                     const char *words) {
   aclOpExecutor *executor = prepare(op, o);
-  FAILS(phase_2[op](NULL, 0, executor, stream), code, name, words);
-  FAILS(phase_2[op](NULL, 0, executor, stream), ACLNN_ERR_INNER,
+  FAILS(calls[op]->second(NULL, 0, executor, stream), code, name, words);
+  FAILS(calls[op]->second(NULL, 0, executor, stream), ACLNN_ERR_INNER,
         "executor is a spent or destroyed executor, a live one is required");
 }
 
@@ -367,30 +341,30 @@ static void phase_2_looks_at_the_addresses(void **state) {
   void *memory; /* 32 bytes of padding included: 64 */
   OK_OR_SAY(aclrtMalloc(&memory, 32, ACL_MEM_MALLOC_NORMAL_ONLY));
   for (enum op op = 0; op < OPS; op++) {
-    struct objects o = make(op, &data[0], 2, 2);
+    struct operator_arguments o = make(op, &data[0], 2, 2);
     void *const right[] = {data[0].grads, NULL, data[0].index, data[0].cells};
-    for (int i = 0; i < TENSORS; i++) {
+    for (int i = 0; i < POOL_TENSORS; i++) {
       const char *name = op == ADAPTIVE_AVG_3D && i == GRAD_IN ? "out" : names[i];
       const int bytes = (i == GRAD_IN ? 16 : 4) * (has_depth(op) ? i == GRAD_IN ? 4 : 2 : 1) * 24;
       if (i == SELF || (i == INDICES && !has_indices(op))) continue;
-      OK_OR_SAY(aclSetRawTensorAddr(o.t[i], NULL));
+      OK_OR_SAY(aclSetRawTensorAddr(o.tensor[i], NULL));
       refused(op, &o, ACLNN_ERR_PARAM_NULLPTR, name, " is NULL\n");
-      OK_OR_SAY(aclSetRawTensorAddr(o.t[i], memory));
+      OK_OR_SAY(aclSetRawTensorAddr(o.tensor[i], memory));
       (void)snprintf(words, sizeof words,
                      " reaches %d bytes from its data address, where only 64 are allocated\n",
                      bytes);
       refused(op, &o, ACLNN_ERR_PARAM_INVALID, name, words);
-      OK_OR_SAY(aclSetRawTensorAddr(o.t[i], data[0].cells + 1));
+      OK_OR_SAY(aclSetRawTensorAddr(o.tensor[i], data[0].cells + 1));
       (void)snprintf(words, sizeof words, " overlaps that of %s\n", name);
       if (i != GRAD_IN) refused(op, &o, ACLNN_ERR_PARAM_INVALID, "the memory of ", words);
-      OK_OR_SAY(aclSetRawTensorAddr(o.t[i], right[i]));
+      OK_OR_SAY(aclSetRawTensorAddr(o.tensor[i], right[i]));
     }
     fill(&data[0], op);
-    OK_OR_SAY(aclSetRawTensorAddr(o.t[SELF], data[0].cells)); /* never read */
-    OK_OR_SAY(phase_2[op](NULL, 0, prepare(op, &o), stream));
+    OK_OR_SAY(aclSetRawTensorAddr(o.tensor[SELF], data[0].cells)); /* never read */
+    OK_OR_SAY(calls[op]->second(NULL, 0, prepare(op, &o), stream));
     OK_OR_SAY(aclrtSynchronizeStream(stream));
     assert_true(is_right(&data[0], op));
-    FAILS(phase_2[op](NULL, 0, NULL, stream), ACLNN_ERR_PARAM_NULLPTR, ": executor is NULL");
+    FAILS(calls[op]->second(NULL, 0, NULL, stream), ACLNN_ERR_PARAM_NULLPTR, ": executor is NULL");
     destroy(&o);
   }
   OK_OR_SAY(aclrtFree(memory));
@@ -403,17 +377,18 @@ static void workspace_is_what_phase_1_asked_for(void **state) {
     char too_small[96];
     uint64_t size = 77;
     aclOpExecutor *executor = NULL;
-    struct objects o = make(op, &data[0], 2, 64);
-    OK_OR_SAY(phase_1(op, &o, &size, &executor));
+    struct operator_arguments o = make(op, &data[0], 2, 64);
+    OK_OR_SAY(calls[op]->first(&o, &size, &executor));
     BETWEEN(size, sizeof workspace, 65536); /* planes of 128^2 and 128^3 cells are cut */
     snprintf(too_small, sizeof too_small, ": workspaceSize is %d, the first phase asked for %d\n",
              (int)size - 1, (int)size);
-    FAILS(phase_2[op](workspace, size - 1, executor, stream), ACLNN_ERR_PARAM_INVALID, too_small);
-    FAILS(phase_2[op](NULL, 64, prepare(op, &o), stream), ACLNN_ERR_PARAM_NULLPTR,
+    FAILS(calls[op]->second(workspace, size - 1, executor, stream), ACLNN_ERR_PARAM_INVALID,
+          too_small);
+    FAILS(calls[op]->second(NULL, 64, prepare(op, &o), stream), ACLNN_ERR_PARAM_NULLPTR,
           ": workspace is NULL while workspaceSize is 64\n");
     destroy(&o);
     o = make(op, &data[0], 0, 64); /* an empty batch is no work */
-    OK_OR_SAY(phase_2[op](NULL, 0, prepare(op, &o), stream));
+    OK_OR_SAY(calls[op]->second(NULL, 0, prepare(op, &o), stream));
     destroy(&o);
   }
 }

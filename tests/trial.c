@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
-#include "aclnnop/aclnn_avgpool2d_backward.h"
-#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "float_format.h"
 
 static const char *const tensor_names[POOL_TENSORS] = {"gradOutput", "self", "indices",
@@ -114,30 +109,14 @@ void trial_close(struct trial *t) {
 /* --- the call ----------------------------------------------------------------------------------
  */
 
-/* Dense tensors come with no strides and their shape as storage, others with a flat storage. */
 aclTensor *trial_make_tensor(const struct trial *t, int i) {
   const struct tensor_layout *l = &t->layout[i];
-  const aclDataType index = t->problem.index_bytes == 8 ? ACL_INT64 : ACL_INT32;
-  const aclDataType dtype = i == INDICES ? index : float_formats[t->problem.type].dtype;
   const bool nowhere = t->problem.late || l->elements == 0; /* an empty tensor needs no address */
-  return aclCreateTensor(l->dims, (uint64_t)l->rank, dtype, l->dense ? NULL : l->strides, l->offset,
-                         t->problem.format, l->dense ? l->dims : &l->elements,
-                         l->dense ? (uint64_t)l->rank : 1, nowhere ? NULL : t->memory[i].device);
+  return operator_tensor(&t->problem, l, i, nowhere ? NULL : t->memory[i].device);
 }
 
 aclIntArray *trial_make_array(const struct trial *t, int i) {
-  const struct problem *p = &t->problem;
-  const struct {
-    const struct window_sizes *sizes;
-    int64_t missing; /* what the operator takes when the line has none; negative: none */
-  } of[POOL_ARRAYS] = {[KERNEL_ARRAY] = {&p->kernel, -1},
-                       [STRIDE_ARRAY] = {&p->stride, -1},
-                       [PADDING_ARRAY] = {&p->pad, 0},
-                       [DILATION_ARRAY] = {&p->dilation, 1}};
-  const struct window_sizes *s = of[i].sizes;
-  if (s->count == STRIDE_NULL) return NULL;
-  if (s->count == 0 && of[i].missing >= 0) return aclCreateIntArray(&of[i].missing, 1);
-  return aclCreateIntArray(s->of, (uint64_t)s->count);
+  return operator_array(&t->problem, i);
 }
 
 static void make_call(const struct trial *t, struct trial_call *c) {
@@ -152,40 +131,9 @@ static void drop_call(struct trial_call *c) {
 }
 
 aclnnStatus trial_first_phase(const struct trial *t, struct trial_call *c) {
-  const struct problem *p = &t->problem;
-  aclTensor *const *v = c->tensor;
-  aclIntArray *const *a = c->array;
-  switch (p->op) {
-    case MAX_POOL2D:
-      return aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
-          v[GRAD_OUT], v[SELF], v[INDICES], a[KERNEL_ARRAY], a[STRIDE_ARRAY], a[PADDING_ARRAY],
-          a[DILATION_ARRAY], p->ceil, v[GRAD_IN], &c->workspace_size, &c->executor);
-    case AVG_POOL2D:
-      return aclnnAvgPool2dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], a[KERNEL_ARRAY],
-                                                    a[STRIDE_ARRAY], a[PADDING_ARRAY], p->ceil,
-                                                    p->include_pad, p->divisor, (int8_t)p->cube,
-                                                    v[GRAD_IN], &c->workspace_size, &c->executor);
-    case ADAPTIVE_MAX_POOL2D:
-      return aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(
-          v[GRAD_OUT], v[SELF], v[INDICES], v[GRAD_IN], &c->workspace_size, &c->executor);
-    case ADAPTIVE_MAX_POOL3D:
-      return aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize(
-          v[GRAD_OUT], v[SELF], v[INDICES], v[GRAD_IN], &c->workspace_size, &c->executor);
-    default:
-      return aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(v[GRAD_OUT], v[SELF], v[GRAD_IN],
-                                                            &c->workspace_size, &c->executor);
-  }
+  const struct operator_arguments a = operator_arguments(&t->problem, c->tensor, c->array);
+  return operator_calls[t->problem.op].first(&a, &c->workspace_size, &c->executor);
 }
-
-typedef aclnnStatus second_phase(void *, uint64_t, aclOpExecutor *, aclrtStream);
-
-static second_phase *const second_phases[POOL_OPERATORS] = {
-    [MAX_POOL2D] = aclnnMaxPool2dWithIndicesBackward,
-    [AVG_POOL2D] = aclnnAvgPool2dBackward,
-    [ADAPTIVE_MAX_POOL2D] = aclnnAdaptiveMaxPool2dBackward,
-    [ADAPTIVE_MAX_POOL3D] = aclnnAdaptiveMaxPool3dBackward,
-    [ADAPTIVE_AVG_POOL3D] = aclnnAdaptiveAvgPool3dBackward,
-};
 
 /* Exactly what was asked for, with garbage in it; the same in every launch. */
 static bool make_workspace(struct trial *t, uint64_t size) {
@@ -205,7 +153,7 @@ aclnnStatus trial_second_phase(const struct trial *t, const struct trial_call *c
                                aclrtStream stream) {
   for (int i = 0; i < POOL_TENSORS && t->problem.late; i++)
     if (t->layout[i].elements > 0) (void)aclSetRawTensorAddr(c->tensor[i], t->memory[i].device);
-  return second_phases[t->problem.op](workspace, c->workspace_size, c->executor, stream);
+  return operator_calls[t->problem.op].second(workspace, c->workspace_size, c->executor, stream);
 }
 
 static bool start(struct trial *t, struct trial_call *c, aclrtStream stream) {

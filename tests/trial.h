@@ -4,9 +4,7 @@
 #ifndef PG_TESTS_TRIAL_H_
 #define PG_TESTS_TRIAL_H_
 
-#include "acl/acl.h"
-#include "aclnn/acl_meta.h"
-#include "guarded.h"
+#include "operator_call.h"
 
 enum { TRIAL_DEVICES = 8 };
 
@@ -56,7 +54,6 @@ bool trial_enqueue(struct trial *t);
 bool trial_launch(struct trial *t);
 
 /* The parts of trial_enqueue, for who looks at every call: descriptions, and the two phases. */
-enum { KERNEL_ARRAY, STRIDE_ARRAY, PADDING_ARRAY, DILATION_ARRAY, POOL_ARRAYS };
 struct trial_call {
   aclTensor *tensor[POOL_TENSORS];
   aclIntArray *array[POOL_ARRAYS];

@@ -5,11 +5,6 @@
 #include <string.h>
 
 #include "../trial.h"
-#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"
-#include "aclnnop/aclnn_avgpool2d_backward.h"
-#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "stress.h"
 
 enum { CHANNELS = 3, WORKSPACE_BYTES = 1024, RANK_MAX = 5, LARGE = POOL_OPERATORS, SAMPLES };
@@ -86,10 +81,6 @@ void problems_release(void) {
 
 /* --- a call --- */
 
-struct description {
-  aclTensor *grad_out, *index, *self, *grad_in;
-};
-
 static aclTensor *tensor(struct turn *t, int sample, int64_t side, aclDataType type, void *data) {
   const int64_t dims[RANK_MAX] = {1, samples[sample].channels, side, side, side};
   const uint64_t rank = (uint64_t)axes_of(sample) + 2;
@@ -98,78 +89,50 @@ static aclTensor *tensor(struct turn *t, int sample, int64_t side, aclDataType t
                rank, data));
 }
 
-static struct description describe(struct turn *t, int sample, float *grad_in) {
+/* The tensors; the arrays are made for each first phase. */
+static struct operator_arguments describe(struct turn *t, int sample, float *grad_in) {
   const struct sample *s = &samples[sample];
-  return (struct description){.grad_out = tensor(t, sample, s->out, ACL_FLOAT, s->grad_out),
-                              .index = tensor(t, sample, s->out, ACL_INT64, s->index),
-                              .self = tensor(t, sample, 2 * s->out, ACL_FLOAT, NULL),
-                              .grad_in = tensor(t, sample, 2 * s->out, ACL_FLOAT, grad_in)};
+  return (struct operator_arguments){
+      .tensor = {[GRAD_OUT] = tensor(t, sample, s->out, ACL_FLOAT, s->grad_out),
+                 [SELF] = tensor(t, sample, 2 * s->out, ACL_FLOAT, NULL),
+                 [INDICES] = tensor(t, sample, s->out, ACL_INT64, s->index),
+                 [GRAD_IN] = tensor(t, sample, 2 * s->out, ACL_FLOAT, grad_in)},
+      .include_pad = true};
 }
 
-static void drop(struct turn *t, const struct description *d) {
-  CALL(t, aclDestroyTensor, (d->grad_out), 0);
-  CALL(t, aclDestroyTensor, (d->index), 0);
-  CALL(t, aclDestroyTensor, (d->self), 0);
-  CALL(t, aclDestroyTensor, (d->grad_in), 0);
+static void drop(struct turn *t, const struct operator_arguments *a) {
+  for (int i = 0; i < POOL_TENSORS; i++) CALL(t, aclDestroyTensor, (a->tensor[i]), 0);
 }
 
 /* The first phase.  Codes: what it may fail with. */
-#define PLAN(t, op, d, bytes, executor, ...) \
-  plan(t, op, d, bytes, executor, (const int[]){__VA_ARGS__, CODES_END})
+#define PLAN(t, op, a, bytes, executor, ...) \
+  plan(t, op, a, bytes, executor, (const int[]){__VA_ARGS__, CODES_END})
 
-static int plan(struct turn *t, int op, const struct description *d, uint64_t *bytes,
+static int plan(struct turn *t, int op, const struct operator_arguments *tensors, uint64_t *bytes,
                 aclOpExecutor **executor, const int *codes) {
-  const int64_t two[] = {2, 2}, none[] = {0, 0}, one[] = {1, 1};
-  aclIntArray *k = MAKE(t, aclCreateIntArray, (two, 2)), *p = MAKE(t, aclCreateIntArray, (none, 2)),
-              *l = MAKE(t, aclCreateIntArray, (one, 2));
-  int status;
-  switch (op) {
-    case MAX_POOL2D:
-      status =
-          TELL(t, aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize,
-               (d->grad_out, d->self, d->index, k, k, p, l, false, d->grad_in, bytes, executor));
-      break;
-    case AVG_POOL2D:
-      status =
-          TELL(t, aclnnAvgPool2dBackwardGetWorkspaceSize,
-               (d->grad_out, d->self, k, NULL, p, false, true, 0, 0, d->grad_in, bytes, executor));
-      break;
-    case ADAPTIVE_MAX_POOL2D:
-      status = TELL(t, aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize,
-                    (d->grad_out, d->self, d->index, d->grad_in, bytes, executor));
-      break;
-    case ADAPTIVE_MAX_POOL3D:
-      status = TELL(t, aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize,
-                    (d->grad_out, d->self, d->index, d->grad_in, bytes, executor));
-      break;
-    default:
-      status = TELL(t, aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize,
-                    (d->grad_out, d->self, d->grad_in, bytes, executor));
+  static const int64_t pairs[POOL_ARRAYS][2] = {[KERNEL_ARRAY] = {2, 2},
+                                                [STRIDE_ARRAY] = {2, 2},
+                                                [PADDING_ARRAY] = {0, 0},
+                                                [DILATION_ARRAY] = {1, 1}};
+  const struct operator_call *call = &operator_calls[op];
+  struct operator_arguments a = *tensors;
+  for (int i = 0; i < POOL_ARRAYS; i++) {
+    const bool missing = op == AVG_POOL2D && i == STRIDE_ARRAY; /* its windows lie side by side */
+    a.array[i] = missing ? NULL : MAKE(t, aclCreateIntArray, (pairs[i], 2));
   }
-  (void)judge(t, "BackwardGetWorkspaceSize", status, codes);
-  CALL(t, aclDestroyIntArray, (k), 0);
-  CALL(t, aclDestroyIntArray, (p), 0);
-  CALL(t, aclDestroyIntArray, (l), 0);
+  enter(t, call->first_name);
+  const int status = judge(t, call->first_name, call->first(&a, bytes, executor), codes);
+  for (int i = 0; i < POOL_ARRAYS; i++) CALL(t, aclDestroyIntArray, (a.array[i]), 0);
   return status;
 }
 
-typedef aclnnStatus second_phase(void *, uint64_t, aclOpExecutor *, aclrtStream);
-
 static int run(struct turn *t, int op, aclOpExecutor *executor, aclrtStream stream,
                const int *codes) {
-  static const struct {
-    const char *name;
-    second_phase *run;
-  } phases[] = {
-      [MAX_POOL2D] = {"aclnnMaxPool2dWithIndicesBackward", aclnnMaxPool2dWithIndicesBackward},
-      [AVG_POOL2D] = {"aclnnAvgPool2dBackward", aclnnAvgPool2dBackward},
-      [ADAPTIVE_MAX_POOL2D] = {"aclnnAdaptiveMaxPool2dBackward", aclnnAdaptiveMaxPool2dBackward},
-      [ADAPTIVE_MAX_POOL3D] = {"aclnnAdaptiveMaxPool3dBackward", aclnnAdaptiveMaxPool3dBackward},
-      [ADAPTIVE_AVG_POOL3D] = {"aclnnAdaptiveAvgPool3dBackward", aclnnAdaptiveAvgPool3dBackward}};
+  const struct operator_call *call = &operator_calls[op];
   void *workspace = fresh(t, WORKSPACE_BYTES);
   if (workspace == NULL) return -1;
-  enter(t, phases[op].name);
-  return judge(t, phases[op].name, phases[op].run(workspace, WORKSPACE_BYTES, executor, stream),
+  enter(t, call->second_name);
+  return judge(t, call->second_name, call->second(workspace, WORKSPACE_BYTES, executor, stream),
                codes);
 }
 
@@ -180,11 +143,11 @@ static int run(struct turn *t, int op, aclOpExecutor *executor, aclrtStream stre
 
 /* Tensors of the shelf: most plans are refused, and none is run. */
 static void plan_with_shared_tensors(struct turn *t) {
-  const struct description d = {shelf_any(t, TENSORS), shelf_any(t, TENSORS), shelf_any(t, TENSORS),
-                                shelf_any(t, TENSORS)};
+  struct operator_arguments a = {.include_pad = true};
   uint64_t bytes = 0;
   aclOpExecutor *executor = NULL;
-  if (PLAN(t, (int)pick(t, POOL_OPERATORS), &d, &bytes, &executor, 161001, 161002) == 0)
+  for (int i = 0; i < POOL_TENSORS; i++) a.tensor[i] = shelf_any(t, TENSORS);
+  if (PLAN(t, (int)pick(t, POOL_OPERATORS), &a, &bytes, &executor, 161001, 161002) == 0)
     CALL(t, aclDestroyAclOpExecutor, (executor), 0);
 }
 
@@ -193,10 +156,10 @@ static void make_executor(struct turn *t) {
   uint64_t bytes = 0;
   aclOpExecutor *executor = NULL;
   if (grad_in == NULL) return;
-  const struct description d = describe(t, AVG_POOL2D, grad_in);
-  if (PLAN(t, AVG_POOL2D, &d, &bytes, &executor, 0) == 0)
+  const struct operator_arguments a = describe(t, AVG_POOL2D, grad_in);
+  if (PLAN(t, AVG_POOL2D, &a, &bytes, &executor, 0) == 0)
     shelf_destroy(t, EXECUTORS, shelf_put(t, EXECUTORS, executor));
-  drop(t, &d); /* they live on in the executor */
+  drop(t, &a); /* they live on in the executor */
 }
 
 /* Every executor here is spent by its first run, so that its memory is written once. */
@@ -212,11 +175,11 @@ static void fail_in_a_stream(struct turn *t) {
   uint64_t bytes = 0;
   aclOpExecutor *executor = NULL;
   if (grad_in == NULL) return;
-  const struct description d = describe(t, MAX_POOL2D, grad_in);
-  CALL(t, aclSetRawTensorAddr, (d.index, bad_index), 0);
-  if (PLAN(t, MAX_POOL2D, &d, &bytes, &executor, 0) == 0)
+  const struct operator_arguments a = describe(t, MAX_POOL2D, grad_in);
+  CALL(t, aclSetRawTensorAddr, (a.tensor[INDICES], bad_index), 0);
+  if (PLAN(t, MAX_POOL2D, &a, &bytes, &executor, 0) == 0)
     RUN(t, MAX_POOL2D, executor, shelf_any(t, STREAMS), 361001);
-  drop(t, &d);
+  drop(t, &a);
 }
 
 static void destroy_executor(struct turn *t) {
@@ -226,12 +189,12 @@ static void destroy_executor(struct turn *t) {
 
 #define EXECUTOR_CODES 561000
 
-static void set_addresses(struct turn *t, aclOpExecutor *executor, const struct description *d,
-                          aclTensorList *list, float *grad_in) {
+static void set_addresses(struct turn *t, aclOpExecutor *executor,
+                          const struct operator_arguments *a, aclTensorList *list, float *grad_in) {
   void *grad_out = samples[AVG_POOL2D].grad_out;
-  CALL(t, aclSetOutputTensorAddr, (executor, 0, d->grad_in, grad_in), EXECUTOR_CODES);
-  CALL(t, aclSetInputTensorAddr, (executor, 0, d->grad_out, grad_out), EXECUTOR_CODES);
-  CALL(t, aclSetTensorAddr, (executor, 0, d->grad_out, grad_out), EXECUTOR_CODES);
+  CALL(t, aclSetOutputTensorAddr, (executor, 0, a->tensor[GRAD_IN], grad_in), EXECUTOR_CODES);
+  CALL(t, aclSetInputTensorAddr, (executor, 0, a->tensor[GRAD_OUT], grad_out), EXECUTOR_CODES);
+  CALL(t, aclSetTensorAddr, (executor, 0, a->tensor[GRAD_OUT], grad_out), EXECUTOR_CODES);
   CALL(t, aclSetDynamicOutputTensorAddr, (executor, 0, 0, list, grad_in), EXECUTOR_CODES);
   CALL(t, aclSetDynamicInputTensorAddr, (executor, 0, 1, list, grad_out), EXECUTOR_CODES);
   CALL(t, aclSetDynamicTensorAddr, (executor, 0, 1, list, grad_out), EXECUTOR_CODES);
@@ -254,23 +217,23 @@ static void run_repeatedly(struct turn *t) {
   aclOpExecutor *executor = NULL;
   aclrtStream stream = NULL;
   if (CALL(t, aclrtCreateStream, (&stream), CONTEXT_CODES) != 0) return;
-  const struct description d = describe(t, AVG_POOL2D, NULL);
-  const aclTensor *members[] = {d.grad_in, d.grad_out};
+  const struct operator_arguments a = describe(t, AVG_POOL2D, NULL);
+  const aclTensor *members[] = {a.tensor[GRAD_IN], a.tensor[GRAD_OUT]};
   aclTensorList *list = MAKE(t, aclCreateTensorList, (members, 2));
-  (void)PLAN(t, AVG_POOL2D, &d, &bytes, &executor, 0);
+  (void)PLAN(t, AVG_POOL2D, &a, &bytes, &executor, 0);
   CALL(t, aclSetAclOpExecutorRepeatable, (executor), 0);
   shelf_destroy(t, REPEATABLES, shelf_put(t, REPEATABLES, executor));
   for (int i = 0; i < 3; i++) {
     float *grad_in = fresh(t, (size_t)count_of(AVG_POOL2D, 10) * sizeof *grad_in);
     if (grad_in == NULL) break;
-    set_addresses(t, executor, &d, list, grad_in);
+    set_addresses(t, executor, &a, list, grad_in);
     if (RUN(t, AVG_POOL2D, executor, stream, 361001, 561000, 161001) == 0 &&
         CALL(t, aclrtSynchronizeStream, (stream), STREAM_CODES, OUTCOMES) == 0)
       expect_right(t, AVG_POOL2D, grad_in);
   }
   CALL(t, aclDestroyTensorList, (list), 0);
-  CALL(t, aclDestroyTensor, (d.index), 0);
-  CALL(t, aclDestroyTensor, (d.self), 0);
+  CALL(t, aclDestroyTensor, (a.tensor[INDICES]), 0);
+  CALL(t, aclDestroyTensor, (a.tensor[SELF]), 0);
   CALL(t, aclrtDestroyStream, (stream), STREAM_CODES);
 }
 
@@ -282,10 +245,10 @@ static void check_sample(struct turn *t, int sample, float *grad_in) {
   aclrtStream stream = NULL;
   if (grad_in == NULL || CALL(t, aclrtCreateStream, (&stream), CONTEXT_CODES) != 0) return;
   const int op = operator_of(sample);
-  const struct description d = describe(t, sample, grad_in);
-  bool good = PLAN(t, op, &d, &bytes, &executor, 0) == 0;
+  const struct operator_arguments a = describe(t, sample, grad_in);
+  bool good = PLAN(t, op, &a, &bytes, &executor, 0) == 0;
   if (bytes > WORKSPACE_BYTES) complain(t, "operator %d wants %d bytes", op, (int)bytes);
-  drop(t, &d);
+  drop(t, &a);
   good = good && RUN(t, op, executor, stream, 361001) == 0;
   good = CALL(t, aclrtSynchronizeStream, (stream), STREAM_CODES, OUTCOMES) == 0 && good;
   if (good) expect_right(t, sample, grad_in);
