@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/half.h"
-#include "cpu/kernel_set.h"
+#include "cpu/method.h"
 #include "device.h"
 #include "float_format.h"
 #include "tiny_call.h"
@@ -24,7 +24,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   NEED(poolgrad_set_threads(1));
   for (int i = 0; i < 4; i++) {
     setenv("POOLGRAD_ISA", names[i], 1);
-    if (pg_kernels_configure("fuzz_half") == ACL_SUCCESS) kernel_sets[count++] = names[i];
+    if (pg_isa_configure("fuzz_half") == ACL_SUCCESS) kernel_sets[count++] = names[i];
   }
   (void)aclGetRecentErrMsg();
   return 0;
@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   for (int i = 0; kernel_sets[i] != NULL; i++) {
     setenv("POOLGRAD_ISA", kernel_sets[i], 1);
-    NEED(pg_kernels_configure("fuzz_half"));
+    NEED(pg_isa_configure("fuzz_half"));
     check_kernel(F16, halves, count, divisor);
     check_kernel(BF16, halves, count, divisor);
     if (on_cuda()) break; /* kernel sets are the CPU's */

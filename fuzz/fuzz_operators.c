@@ -13,8 +13,8 @@
 #include "core/handle.h"
 #include "core/index_policy.h"
 #include "core/soc.h"
-#include "cpu/kernel_set.h"
-#include "cpu/stream.h"
+#include "cpu/method.h"
+#include "cpu/nontemporal.h"
 #include "device.h"
 #include "float_format.h"
 #include "operators.h"
@@ -57,7 +57,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   NEED(poolgrad_set_threads(1));
   for (int i = 0; i < 4; i++) {
     setenv("POOLGRAD_ISA", names[i], 1);
-    if (pg_kernels_configure("fuzz_operators") == ACL_SUCCESS) kernel_sets[count++] = names[i];
+    if (pg_isa_configure("fuzz_operators") == ACL_SUCCESS) kernel_sets[count++] = names[i];
   }
   (void)aclGetRecentErrMsg();
   return 0;
@@ -514,7 +514,7 @@ static void try_trouble(const struct call *call, struct trial *t) {
  */
 
 static void run_once(const struct call *call, struct trial *t, const char *kernel_set) {
-  if (kernel_set != NULL) set("POOLGRAD_ISA", kernel_set, pg_kernels_configure);
+  if (kernel_set != NULL) set("POOLGRAD_ISA", kernel_set, pg_isa_configure);
   NEED(guarded_send(&t->memory[GRAD_IN]));
   launch(call, t);
   if (!trial_fetch(t) || !trial_compare(t))
@@ -532,7 +532,7 @@ static void run_everywhere(const struct call *call, struct trial *t) {
 
 static void run(const struct call *call) {
   struct trial t;
-  set("POOLGRAD_STREAM_BYTES", call->past_caches ? "1" : "1000000000", pg_stream_configure);
+  set("POOLGRAD_STREAM_BYTES", call->past_caches ? "1" : "1000000000", pg_nontemporal_configure);
   /* without cells there is no work, and nobody looks at the indices */
   const bool errors = call->errors && !call_is_empty(&call->tensor[GRAD_IN]);
   set("POOLGRAD_INDEX_CHECK", errors ? "error" : "off", pg_index_policy_configure);

@@ -63,6 +63,8 @@
 #ifndef PG_POOLGRAD_H_
 #define PG_POOLGRAD_H_
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -99,6 +101,23 @@ POOLGRAD_API const char *poolgrad_devices(void);
  * stream is not live or not on a CUDA device; aclGetRecentErrMsg has the sentence. The CUDA stream
  * ends with the aclrtStream. */
 POOLGRAD_API void *poolgrad_cuda_stream(void *stream);
+
+/* How the call of an executor is computed. For every kernel a backend ("cpu", "cuda") has several
+ * methods, which all give the same bits, and an executor uses the first that fits its call.
+ *
+ * poolgrad_method: the i-th method that fits, best first; NULL when fewer fit.
+ * poolgrad_method_used: the one that will be used. Both are NULL for a call that has nothing to
+ * compute, and for an executor or backend that is not there; aclGetRecentErrMsg then has the
+ * sentence. The names are in static storage.
+ *
+ * poolgrad_use_method makes the executor use another one: for tests, benchmarks and reports of
+ * mistakes. *workspaceSize becomes what the second phase then needs. 0, or 161001 for a NULL and
+ * 161002 for what is not there or does not fit; nothing has changed then. No other thread may use
+ * the executor meanwhile. */
+POOLGRAD_API const char *poolgrad_method(void *executor, const char *backend, int i);
+POOLGRAD_API const char *poolgrad_method_used(void *executor, const char *backend);
+POOLGRAD_API int poolgrad_use_method(void *executor, const char *backend, const char *method,
+                                     uint64_t *workspaceSize);
 
 #ifdef __cplusplus
 }

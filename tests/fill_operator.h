@@ -64,14 +64,12 @@ static inline aclTensor *tensor_of(uint64_t *data) {
 
 static inline void add_fill(struct pg_plan *plan, int operand, int64_t offset, int64_t count,
                             uint64_t value) {
-  const struct pg_fill_args args = {.stride = 1, .width = 1, .value = value, .element = 8};
-  const struct pg_plan_kernel kernel = {.id = PG_KERNEL_FILL,
-                                        .dtype = ACL_UINT64,
-                                        .items = count,
-                                        .bytes = count * 8,
-                                        .args = &args,
-                                        .args_bytes = sizeof args};
-  pg_plan_add(plan, &kernel);
+  const struct pg_problem problem = {
+      .kernel = PG_FILL,
+      .dtype = ACL_UINT64,
+      .facts = {.bytes = count * 8},
+      .args.fill = {.count = count, .stride = 1, .width = 1, .value = value, .element = 8}};
+  assert_int_equal(pg_plan_add(plan, &problem, NULL), 0);
   pg_plan_bind(plan, offsetof(struct pg_fill_args, dst), operand, offset);
 }
 

@@ -204,6 +204,8 @@ static bool read_pair(const char *key, const char *value, struct problem *p) {
   if (strcmp(key, "in") == 0) return read_in(value, p);
   if (strcmp(key, "out") == 0) return read_out(value, p);
   if (strcmp(key, "divisor") == 0) return read_number(value, &p->divisor);
+  if (strcmp(key, "method") == 0)
+    return (size_t)snprintf(p->method, sizeof p->method, "%s", value) < sizeof p->method;
   if (strcmp(key, "cube") == 0 && read_number(value, &number)) {
     p->cube = (int)number;
     return true;
@@ -309,6 +311,7 @@ static void put_tensors(struct text *t, const struct problem *p) {
     if (formats[i].format == p->format) put(t, " %s", formats[i].word);
   for (int i = 0; i < POOL_TENSORS; i++)
     if (p->layout[i] != DENSE) put(t, " %s=%s", tensor_words[i], layout_words[p->layout[i]]);
+  if (p->method[0] != '\0') put(t, " method=%s", p->method);
   if (p->late) put(t, " late");
   if (p->index != FORWARD) put(t, " index=%s", index_words[p->index]);
   if (p->data != INTEGERS) put(t, " data=%s", data_words[p->data]);

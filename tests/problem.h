@@ -16,6 +16,7 @@
  *   grad_out= self= indices= grad_in=   layout of a tensor, dense when left out
  *   index=     where the indices come from, forward when left out
  *   data=      what the gradients are, integers when left out
+ *   method=    computes it by this method alone (poolgrad.h); left out, by each that fits
  *   late       the tensors get their addresses between the two phases
  *   seed=      of the values */
 #ifndef PG_TESTS_PROBLEM_H_
@@ -75,6 +76,8 @@ struct window_sizes {
   int64_t of[2];
 };
 
+enum { METHOD_TEXT = 32 };
+
 struct problem {
   enum pool_operator op;
   int type;        /* F32, F16, BF16 or F64 */
@@ -90,6 +93,7 @@ struct problem {
   enum layout layout[POOL_TENSORS];
   enum index_source index;
   enum gradient_data data;
+  char method[METHOD_TEXT]; /* "": each that fits */
   uint64_t seed;
 };
 

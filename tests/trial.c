@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "float_format.h"
+#include "poolgrad.h"
 
 static const char *const tensor_names[POOL_TENSORS] = {"gradOutput", "self", "indices",
                                                        "gradInput"};
@@ -29,6 +30,18 @@ static size_t element_bytes(const struct problem *p, int tensor) {
 /* --- devices -----------------------------------------------------------------------------------
  */
 
+/* The word behind the number in each line of "0: cpu (2 threads)\n1: cuda:0 ...". */
+static void name_backends(struct trial_devices *devices) {
+  const char *line = poolgrad_devices();
+  for (int i = 0; i < devices->count && line != NULL; i++) {
+    const char *word = strstr(line, ": ") + 2;
+    const int length = (int)strspn(word, "abcdefghijklmnopqrstuvwxyz");
+    snprintf(devices->at[i].backend, sizeof devices->at[i].backend, "%.*s", length, word);
+    line = strchr(word, '\n');
+    if (line != NULL) line++;
+  }
+}
+
 bool trial_devices_open(struct trial_devices *devices) {
   uint32_t count = 0;
   *devices = (struct trial_devices){.count = 0};
@@ -38,6 +51,7 @@ bool trial_devices_open(struct trial_devices *devices) {
         aclrtGetCurrentContext(&devices->at[i].context) != ACL_SUCCESS ||
         aclrtCreateStream(&devices->at[i].stream) != ACL_SUCCESS)
       return false;
+  name_backends(devices);
   return aclrtSetCurrentContext(devices->at[0].context) == ACL_SUCCESS;
 }
 
@@ -156,10 +170,21 @@ aclnnStatus trial_second_phase(const struct trial *t, const struct trial_call *c
   return operator_calls[t->problem.op].second(workspace, c->workspace_size, c->executor, stream);
 }
 
+/* A call that has nothing to compute has no method. */
+static bool use_method(struct trial *t, struct trial_call *c) {
+  const char *backend = t->devices->at[t->device].backend, *name = t->problem.method;
+  if (t->method == 0 && name[0] == '\0') return true;
+  if (name[0] == '\0') name = poolgrad_method(c->executor, backend, t->method);
+  t->too_few = name == NULL || (t->problem.method[0] != '\0' && t->method > 0);
+  if (t->too_few) return false;
+  const int status = poolgrad_use_method(c->executor, backend, name, &c->workspace_size);
+  return status == 0 || fail(t, "poolgrad_use_method", status);
+}
+
 static bool start(struct trial *t, struct trial_call *c, aclrtStream stream) {
   aclnnStatus status = trial_first_phase(t, c);
   if (status != 0) return fail(t, "the first phase", status);
-  if (!make_workspace(t, c->workspace_size)) {
+  if (!use_method(t, c) || !make_workspace(t, c->workspace_size)) {
     (void)aclDestroyAclOpExecutor(c->executor);
     return false;
   }
@@ -235,13 +260,43 @@ bool trial_fetch(struct trial *t) {
   return fetch(t, &t->workspace, "the workspace");
 }
 
+void trial_set_method(struct trial *t, int method) {
+  guarded_free(&t->workspace);
+  t->method = method;
+  t->too_few = false;
+}
+
+/* On the current device by every method. */
+static bool run_methods(struct trial *t) {
+  for (int i = 0;; i++) {
+    trial_set_method(t, i);
+    if (i > 0 && !trial_reset(t)) return false;
+    if (!trial_launch(t)) return t->too_few;
+    if (!trial_fetch(t) || !trial_compare(t)) return false;
+  }
+}
+
+/* The name of the method that has failed. */
+static const char *method_name(struct trial *t, struct trial_call *c) {
+  const char *backend = t->devices->at[t->device].backend, *name = NULL;
+  make_call(t, c);
+  if (trial_first_phase(t, c) == 0) {
+    name = poolgrad_method(c->executor, backend, t->method);
+    (void)aclDestroyAclOpExecutor(c->executor);
+  }
+  drop_call(c);
+  return name == NULL ? "none" : name;
+}
+
 bool trial_run(const struct problem *p, const struct trial_devices *devices,
                char why[PROBLEM_TEXT]) {
   struct trial t;
+  struct trial_call c;
   bool right = trial_open(&t, p, devices);
-  for (int i = 0; right && i < devices->count; i++)
-    right = trial_move(&t, i) && trial_launch(&t) && trial_fetch(&t) && trial_compare(&t);
-  if (!right) snprintf(why, PROBLEM_TEXT, "device %d: %.490s", t.device, t.why);
+  for (int i = 0; right && i < devices->count; i++) right = trial_move(&t, i) && run_methods(&t);
+  if (!right)
+    snprintf(why, PROBLEM_TEXT, "device %d, method %s: %.450s", t.device,
+             p->method[0] != '\0' ? p->method : method_name(&t, &c), t.why);
   trial_close(&t);
   return right;
 }

@@ -12,6 +12,7 @@ enum { TRIAL_DEVICES = 8 };
 struct trial_devices {
   int count;
   struct {
+    char backend[16]; /* "cpu" or "cuda" */
     aclrtContext context;
     aclrtStream stream;
   } at[TRIAL_DEVICES];
@@ -21,6 +22,8 @@ struct trial {
   const struct trial_devices *devices;
   int device; /* where the data is */
   struct problem problem;
+  int method;   /* the number of the method to use, among those that fit */
+  bool too_few; /* a launch failed because fewer fit */
   struct reference_pooling pool;
   struct tensor_layout layout[POOL_TENSORS];
   struct guarded memory[POOL_TENSORS], workspace;
@@ -86,7 +89,11 @@ bool trial_compare(struct trial *t);
 /* The first device is current again. */
 void trial_close(struct trial *t);
 
-/* All of it once on every device.  False leaves a sentence in `why`. */
+/* Changes the method; the workspace is then another. */
+void trial_set_method(struct trial *t, int method);
+
+/* All of it on every device, once by each method that fits there, or by the one that the problem
+ * names.  False leaves a sentence in `why`. */
 bool trial_run(const struct problem *p, const struct trial_devices *devices,
                char why[PROBLEM_TEXT]);
 

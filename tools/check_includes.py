@@ -14,7 +14,7 @@ MAY_INCLUDE = {
     "core": {"include"},
     "runtime": {"include", "core"},
     "aclnn": {"include", "core", "runtime", "kernels"},
-    "kernels": {"core"},
+    "kernels": {"include", "core"},
     "ops": {"include", "core", "aclnn", "kernels"},
     "cpu": {"include", "core", "kernels", "runtime/backend.h"},
     "cuda": {"include", "core", "kernels", "runtime/backend.h"},

@@ -48,7 +48,7 @@ def check_source(variables):
     for path in sorted((ROOT / "src").rglob("*.[ch]")):
         text = path.read_text(encoding="utf-8")
         if path.name not in ("environment.c", "environment.h"):
-            literals |= set(re.findall(r'"([^"\n]*)"', text) + re.findall(r"^#define ISA (\w+)$", text, re.M))
+            literals |= set(re.findall(r'"([^"\n]*)"', text) + re.findall(r"\brow\((\w+)", text))
             if re.search(r"\b(?:secure_)?getenv\(", text):
                 yield f"{path.relative_to(ROOT)}: asks the environment past pg_getenv"
     names = {literal for literal in literals if re.fullmatch(NAME, literal)}

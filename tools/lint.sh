@@ -9,13 +9,30 @@ jobs=$(nproc)
 
 echo "clang-format"
 for folder in src include tests bench examples fuzz; do
-  [ ! -d $folder ] || find $folder -name '*.[ch]' -print0
+  [ ! -d $folder ] || find $folder \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) -print0
 done | xargs -0 -r -P "$jobs" -n 8 clang-format --dry-run -Werror
+
+echo "include guards"
+guards=$(grep -rhoE '^#ifndef PG_\w+_(H|CUH)_$' src include tests bench fuzz | sort | uniq -d)
+[ -z "$guards" ] || { echo "two files have the same include guard: $guards" >&2 && exit 1; }
+
+# Kernels are compiled for every instruction set and element type: one of these variants is looked at, AVX2 and bf16
+# where there is one.
+one_each=$compile_commands/lint
+mkdir -p "$one_each"
+python3 - "$compile_commands/compile_commands.json" >"$one_each/compile_commands.json" <<'EOF'
+import json, sys
+chosen = {}
+for entry in json.load(open(sys.argv[1], encoding='utf-8')):
+    if entry['file'] not in chosen or {'-DPG_ISA=avx2', '-DPG_ELEMENT=bf16'} <= set(entry['command'].split()):
+        chosen[entry['file']] = entry
+json.dump(list(chosen.values()), sys.stdout, indent=0)
+EOF
 
 echo "clang-tidy"
 # What this processor's build has: the headers of another one's kernel sets are not here.
-sed -nE 's|^ *"file": "(.*/src/.*\.c)".*|\1|p' "$compile_commands/compile_commands.json" | tr '\n' '\0' |
-  xargs -0 -r -P "$jobs" -n 1 clang-tidy --quiet -p "$compile_commands" \
+sed -nE 's|^ *"file": "(.*/src/.*\.c)".*|\1|p' "$one_each/compile_commands.json" | tr '\n' '\0' |
+  xargs -0 -r -P "$jobs" -n 1 clang-tidy --quiet -p "$one_each" \
     2> >(grep -vE '^[0-9]+ warnings? generated' >&2)
 
 echo "cppcheck"
@@ -25,7 +42,7 @@ cppcheck --quiet -j "$jobs" -D__AVX2__ -D__F16C__ -D__FMA__ -D__AVX512F__ -D__AV
   -D__AVX512VL__ --enable=warning,performance,portability --inline-suppr \
   --error-exitcode=1 \
   --suppress=internalAstError --suppress=CastIntegerToAddressAtReturn \
-  --project="$compile_commands/compile_commands.json" --file-filter='src/*'
+  --project="$one_each/compile_commands.json" --file-filter='src/*'
 
 echo "gcc -fanalyzer"
 # Two wrong guesses of gcc 12 are explained here; the kernels are left out, whose paths it does not get to the end of.
@@ -41,7 +58,7 @@ analyze() {  # analyze <source>
     "${guesses[@]}" -c "$1" -o /dev/null
 }
 export -f analyze
-find src -name '*.c' -not -path 'src/cuda/*' -not -name 'isa_*.c' -print0 |
+find src -name '*.c' -not -path 'src/cuda/*' -not -path 'src/cpu/kernels/*' -print0 |
   xargs -0 -r -P "$jobs" -I{} bash -c 'analyze {}'
 
 python3 tools/check_includes.py

@@ -10,6 +10,7 @@
 #include "core/checked.h"
 #include "core/dtype.h"
 #include "core/log.h"
+#include "poolgrad.h"
 #include "runtime/memory.h"
 #include "runtime/stream.h"
 #include "runtime/strict.h"
@@ -38,7 +39,8 @@ struct pg_plan {
   bool exhausted; /* a step found no memory */
   int step_count, binding_count, operand_count;
   int64_t workspace_bytes;
-  struct pg_step *steps; /* the first, or STEPS_MAX of their own */
+  struct pg_step *steps;                                /* the first, or STEPS_MAX of their own */
+  struct pg_choice choices[STEPS_MAX][PG_BACKENDS_MAX]; /* by the numbers of pg_backend_at */
   struct binding bindings[BINDINGS_MAX];
   struct operand operands[OPERANDS_MAX];
   struct pg_step first;
@@ -104,24 +106,35 @@ static struct pg_step *next_step(struct pg_plan *plan) {
   return &plan->steps[plan->step_count++];
 }
 
-void pg_plan_add(struct pg_plan *plan, const struct pg_plan_kernel *kernel) {
-  assert(kernel->args_bytes <= sizeof(union pg_kernel_args));
+/* The choices of all backends; returns the workspace that the greediest needs. */
+static int64_t choose(const struct pg_plan *plan, const struct pg_problem *problem,
+                      struct pg_choice *choices) {
+  int64_t bytes = 0;
+  for (int i = 0; pg_backend_at(i) != NULL; i++) {
+    const bool found = pg_backend_at(i)->choose(problem, 0, &choices[i]);
+    assert(found); /* the last method of a list fits every problem */
+    (void)found;
+    if (choices[i].workspace_bytes > bytes) bytes = choices[i].workspace_bytes;
+    pg_log(ACL_INFO, "%s: on %s by method %s", plan->api, pg_backend_at(i)->name, choices[i].name);
+  }
+  return bytes;
+}
+
+int64_t pg_plan_add(struct pg_plan *plan, const struct pg_problem *problem, pg_judge_fn *judge) {
   struct pg_step *step = next_step(plan);
   step->kind = PG_STEP_KERNEL;
-  step->bytes = kernel->bytes;
-  step->u.kernel.id = kernel->id;
-  step->u.kernel.dtype = kernel->dtype;
-  step->u.kernel.items = kernel->items;
-  step->u.kernel.judge = kernel->judge;
-  step->u.kernel.args_bytes = kernel->args_bytes;
-  memcpy(&step->u.kernel.args, kernel->args, kernel->args_bytes);
+  step->u.kernel.judge = judge;
+  step->u.kernel.task.problem = *problem;
+  step->bytes = problem->facts.bytes;
+  return choose(plan, problem, plan->choices[plan->step_count - 1]);
 }
 
 void pg_plan_bind(struct pg_plan *plan, size_t args_offset, int operand, int64_t bytes) {
   assert(plan->binding_count < BINDINGS_MAX && plan->step_count > 0);
   const int step = plan->step_count - 1;
   const intptr_t offset = (intptr_t)bytes;
-  memcpy((char *)&plan->steps[step].u.kernel.args + args_offset, &offset, sizeof offset);
+  memcpy((char *)&plan->steps[step].u.kernel.task.problem.args + args_offset, &offset,
+         sizeof offset);
   plan->bindings[plan->binding_count++] =
       (struct binding){(uint8_t)step, (int8_t)operand, (uint16_t)args_offset};
 }
@@ -209,11 +222,11 @@ static void bind(const struct pg_plan *plan, const struct memory *m, void *works
                  struct pg_step *steps) {
   for (int i = 0; i < plan->binding_count; i++) {
     const struct binding *b = &plan->bindings[i];
-    char *at = (char *)&steps[b->step].u.kernel.args + b->args_offset;
+    char *at = (char *)&steps[b->step].u.kernel.task.problem.args + b->args_offset;
     char *address = b->operand == PG_WORKSPACE ? workspace : m->data[b->operand];
     intptr_t offset;
     memcpy(&offset, at, sizeof offset);
-    address += offset;
+    if (offset != 0) address += offset; /* without a workspace its address may be NULL */
     memcpy(at, &address, sizeof address);
   }
 }
@@ -243,8 +256,16 @@ static aclnnStatus check_strict(const char *api, const struct memory *m,
   return ACLNN_SUCCESS;
 }
 
+/* What the backend of the stream chose for each step. */
+static void take_choices(const struct pg_plan *plan, const struct pg_backend *backend,
+                         struct pg_step *steps) {
+  int at = 0;
+  while (pg_backend_at(at) != backend) at++;
+  for (int i = 0; i < plan->step_count; i++) steps[i].u.kernel.task.choice = plan->choices[i][at];
+}
+
 static aclnnStatus submit(const char *api, const struct pg_plan *plan, const struct memory *memory,
-                          const struct pg_step *steps, aclrtStream handle) {
+                          struct pg_step *steps, aclrtStream handle) {
   struct pg_stream *stream;
   aclError status = pg_stream_resolve_any(api, handle, &stream);
   if (status == ACL_SUCCESS) {
@@ -254,6 +275,7 @@ static aclnnStatus submit(const char *api, const struct pg_plan *plan, const str
       pg_stream_release(stream);
       return reach;
     }
+    take_choices(plan, stream->backend, steps);
     if (plan->step_count > 0)
       status = pg_stream_submit(api, stream, steps, (size_t)plan->step_count, NULL);
     if (plan->step_count > 0 && status == ACL_SUCCESS && pg_is_strict())
@@ -439,4 +461,74 @@ aclnnStatus aclDumpOpTensors(const char *opType, const char *opName, aclTensor *
     pg_release(&t->object);
   }
   return ACLNN_SUCCESS;
+}
+
+/* --- Methods --- */
+
+/* The number of a backend, or -1 and a sentence. */
+static int find_backend(const char *api, const char *name) {
+  for (int i = 0; name != NULL && pg_backend_at(i) != NULL; i++)
+    if (strcmp(pg_backend_at(i)->name, name) == 0) return i;
+  (void)pg_fail(api, ACLNN_ERR_PARAM_INVALID, "backend is %s, here are: %s%s%s",
+                name == NULL ? "NULL" : name, pg_backend_at(0)->name,
+                pg_several_backends() ? ", " : "",
+                pg_several_backends() ? pg_backend_at(1)->name : "");
+  return -1;
+}
+
+/* The i-th choice of a backend for the only step of a plan. */
+static bool choose_one(const struct pg_plan *plan, int backend, int i, struct pg_choice *choice) {
+  return plan->step_count > 0 &&
+         pg_backend_at(backend)->choose(&plan->steps[0].u.kernel.task.problem, i, choice);
+}
+
+const char *poolgrad_method(void *executor, const char *backend, int i) {
+  struct pg_plan *plan;
+  struct pg_choice choice;
+  const int at = find_backend(__func__, backend);
+  if (at < 0 || get_plan(__func__, executor, &plan) != ACLNN_SUCCESS) return NULL;
+  const bool found = i >= 0 && choose_one(plan, at, i, &choice);
+  pg_release(&plan->object);
+  return found ? choice.name : NULL;
+}
+
+const char *poolgrad_method_used(void *executor, const char *backend) {
+  struct pg_plan *plan;
+  const int at = find_backend(__func__, backend);
+  if (at < 0 || get_plan(__func__, executor, &plan) != ACLNN_SUCCESS) return NULL;
+  const char *name = plan->step_count > 0 ? plan->choices[0][at].name : NULL;
+  pg_release(&plan->object);
+  return name;
+}
+
+/* The workspace is as large as the greediest backend needs it. */
+static void use_choice(struct pg_plan *plan, int backend, const struct pg_choice *choice) {
+  int64_t bytes = 0;
+  plan->choices[0][backend] = *choice;
+  for (int i = 0; pg_backend_at(i) != NULL; i++)
+    if (plan->choices[0][i].workspace_bytes > bytes) bytes = plan->choices[0][i].workspace_bytes;
+  plan->workspace_bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+int poolgrad_use_method(void *executor, const char *backend, const char *method,
+                        uint64_t *workspaceSize) {
+  struct pg_plan *plan;
+  struct pg_choice choice;
+  PG_CHECK_PTR(method, ACLNN_ERR_PARAM_NULLPTR);
+  PG_CHECK_PTR(workspaceSize, ACLNN_ERR_PARAM_NULLPTR);
+  const int at = find_backend(__func__, backend);
+  if (at < 0) return ACLNN_ERR_PARAM_INVALID;
+  PG_TRY(get_plan(__func__, executor, &plan));
+  bool found = false;
+  for (int i = 0; !found && choose_one(plan, at, i, &choice); i++)
+    found = strcmp(choice.name, method) == 0;
+  if (found) {
+    use_choice(plan, at, &choice);
+    *workspaceSize = (uint64_t)plan->workspace_bytes;
+  }
+  pg_release(&plan->object);
+  return found ? ACLNN_SUCCESS
+               : pg_fail(__func__, ACLNN_ERR_PARAM_INVALID,
+                         "method is '%s', which %s does not have or which does not fit this call",
+                         method, backend);
 }

@@ -3,9 +3,10 @@
  *
  * Phase 1 (an operator's GetWorkspaceSize) checks the call once and builds a plan: a short list
  * of kernel steps, and for each address in their arguments where it will come from.  Once
- * published the plan never changes.  Phase 2 (pg_execute, the same for all operators) copies the
- * steps, puts the addresses of that moment in and queues them: afterwards the executor, the
- * tensors and the arrays may be destroyed, and the plan may run on many streams at once.
+ * published the plan does not change (but for poolgrad_use_method).  Phase 2 (pg_execute, the same
+ * for all operators) copies the steps, puts the addresses of that moment in and queues them:
+ * afterwards the executor, the tensors and the arrays may be destroyed, and the plan may run on
+ * many streams at once.
  *
  *     operands   o0 gradOutput   o1 indices   o2 gradInput        bindings
  *     step 0     kernel args { .src = ◀── o0 + offset, .dst = ◀── workspace + 0 }
@@ -38,21 +39,13 @@ int pg_plan_operand(struct pg_plan *plan, const struct pg_plan_operand *operand)
  * sentence when the sum overflows. */
 aclnnStatus pg_plan_reserve(const char *api, struct pg_plan *plan, int64_t bytes, int64_t *offset);
 
-struct pg_plan_kernel {
-  enum pg_kernel id;
-  aclDataType dtype;
-  int64_t items;
-  int64_t bytes; /* memory read and written, for choosing the number of threads */
-  const void *args;
-  size_t args_bytes;
-  /* as in struct pg_kernel_step */
-  aclError (*judge)(const union pg_kernel_args *args, const struct pg_index_report *report,
-                    struct pg_failure *why);
-};
-
-/* Adds a step.  Addresses in args are left open and bound afterwards.  When memory for it is
- * exhausted pg_plan_publish says so. */
-void pg_plan_add(struct pg_plan *plan, const struct pg_plan_kernel *kernel);
+/* Adds a step that computes a problem, and lets every backend choose a method for it.  Addresses in
+ * its arguments are left open and bound afterwards.  judge: as in struct pg_kernel_step.  Returns
+ * the bytes of workspace that the choices need, for the caller to reserve and bind.  When memory
+ * for the step is exhausted pg_plan_publish says so. */
+typedef aclError pg_judge_fn(const union pg_kernel_args *args, const struct pg_index_report *report,
+                             struct pg_failure *why);
+int64_t pg_plan_add(struct pg_plan *plan, const struct pg_problem *problem, pg_judge_fn *judge);
 
 /* In the latest step: the pointer at args_offset will be the operand's address plus bytes. */
 void pg_plan_bind(struct pg_plan *plan, size_t args_offset, int operand, int64_t bytes);

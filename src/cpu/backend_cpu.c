@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "core/thread.h"
-#include "cpu/kernel_set.h"
+#include "cpu/method.h"
 #include "cpu/queue.h"
 #include "cpu/step.h"
-#include "cpu/stream.h"
+#include "cpu/nontemporal.h"
 #include "cpu/workers.h"
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
@@ -46,8 +46,8 @@ static int64_t cache_bytes(int device) {
 }
 
 static aclError configure(const char *api) {
-  PG_TRY(pg_kernels_configure(api));
-  PG_TRY(pg_stream_configure(api));
+  PG_TRY(pg_isa_configure(api));
+  PG_TRY(pg_nontemporal_configure(api));
   return pg_workers_configure(api);
 }
 
@@ -135,6 +135,7 @@ const struct pg_backend pg_backend_cpu = {
     .cache_bytes = cache_bytes,
     .configure = configure,
     .shut_down = shut_down,
+    .choose = pg_cpu_choose,
     .can_reach = can_reach,
     .reach = reach,
     .alloc = allocate,

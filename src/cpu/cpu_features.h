@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernel sets were built, and which this CPU can run. */
+/* Which instruction sets the library has kernels for, and which of them this CPU can run. */
 #ifndef PG_CPU_FEATURES_H_
 #define PG_CPU_FEATURES_H_
 
@@ -26,13 +26,19 @@ static inline bool pg_cpu_has_avx512(void) {
          __builtin_cpu_supports("avx512vl");
 }
 
-#define PG_OTHER_SETS {&pg_kernels_avx512, pg_cpu_has_avx512}, {&pg_kernels_avx2, pg_cpu_has_avx2},
+/* Every instruction set that the library has here, best first, with the function that says whether
+ * this CPU runs it. */
+#define PG_EACH_ISA(row) row(avx512) row(avx2) row(scalar)
+#define PG_EACH_ISA_WITH_TEST(row) \
+  row(avx512, pg_cpu_has_avx512) row(avx2, pg_cpu_has_avx2) row(scalar, pg_cpu_is_any)
 
 #elif defined(__AARCH64EL__)
-#define PG_OTHER_SETS {&pg_kernels_neon, pg_cpu_is_any},
+#define PG_EACH_ISA(row) row(neon) row(scalar)
+#define PG_EACH_ISA_WITH_TEST(row) row(neon, pg_cpu_is_any) row(scalar, pg_cpu_is_any)
 
 #else
-#define PG_OTHER_SETS
+#define PG_EACH_ISA(row) row(scalar)
+#define PG_EACH_ISA_WITH_TEST(row) row(scalar, pg_cpu_is_any)
 #endif
 
 #endif

@@ -127,12 +127,11 @@ void pg_queue_release(struct pg_queue *queue) {
   free(queue);
 }
 
-/* Kernels' arguments make the struct large; a step has seldom that much. */
+/* Kernels make the struct large; other steps need little of it. */
 static void copy_step(struct pg_step *to, const struct pg_step *from) {
-  const size_t bytes = from->kind == PG_STEP_KERNEL
-                           ? offsetof(struct pg_step, u.kernel.args) + from->u.kernel.args_bytes
-                           : offsetof(struct pg_step, u) + sizeof(struct pg_copy);
-  memcpy(to, from, bytes);
+  memcpy(to, from,
+         from->kind == PG_STEP_KERNEL ? sizeof *to
+                                      : offsetof(struct pg_step, u) + sizeof(struct pg_copy));
 }
 _Static_assert(sizeof(struct pg_copy) >= sizeof(struct pg_fill) &&
                    sizeof(struct pg_copy) >= sizeof(struct pg_call) &&

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a thread that runs a kernel works in.
  *
- * A kernel keeps what it stages here and not on the stack: the thread may be the program's own,
- * inside a synchronise, with a stack that the program made as small as PTHREAD_STACK_MIN.  A queue
- * has one scratch, because it runs one step at a time; every worker has its own. */
+ * A kernel keeps its tables and staged data here and not on the stack: the thread may be the
+ * program's own, inside a synchronise, with a stack that the program made as small as
+ * PTHREAD_STACK_MIN.  A queue has one scratch, because it runs one step at a time; every worker has
+ * its own. */
 #ifndef PG_SCRATCH_H_
 #define PG_SCRATCH_H_
 
@@ -12,22 +13,28 @@
 #include <stdint.h>
 
 enum {
-  PG_SCRATCH_BYTES = 320 << 10, /* max.inc and spread.inc assert that their work fits */
-  PG_SCRATCH_SHARES = 4 << 10,  /* behind that: what the caller of workers shares out */
+  PG_SCRATCH_METHOD = 256 << 10,   /* a method's own; each asserts that it fits */
+  PG_SCRATCH_FALLBACK = 192 << 10, /* behind it: what max methods fall back to */
+  PG_SCRATCH_BYTES = PG_SCRATCH_METHOD + PG_SCRATCH_FALLBACK,
+  PG_SCRATCH_SHARES = 4 << 10, /* behind that: what the caller of workers shares out */
   PG_SCRATCH_ALIGNMENT = 64
 };
 
 struct pg_scratch {
   const atomic_bool *stop; /* set when nobody wants the results any more */
-  void *room;              /* aligned; FILL and copies may have none */
+  void *room;              /* aligned; fills and copies may have none */
 };
+
+static inline void *pg_fallback_room(const struct pg_scratch *scratch) {
+  return (char *)scratch->room + PG_SCRATCH_METHOD;
+}
 
 /* Kernels ask between items, and between parts of an item that may take long. */
 static inline bool pg_is_stopped(const struct pg_scratch *scratch) {
   return atomic_load_explicit(scratch->stop, memory_order_relaxed);
 }
 
-/* A kernel on the CPU: the items [begin, end).  Any split over threads gives the same bits. */
-typedef void pg_kernel_fn(const void *args, int64_t begin, int64_t end, struct pg_scratch *scratch);
+/* A function over the items [begin, end).  Any division among threads gives the same bits. */
+typedef void pg_items_fn(const void *args, int64_t begin, int64_t end, struct pg_scratch *scratch);
 
 #endif

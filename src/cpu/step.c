@@ -7,8 +7,9 @@
 #include "core/clock.h"
 #include "core/handle.h"
 #include "core/value.h"
+#include "cpu/fill.h"
 #include "cpu/float_env.h"
-#include "cpu/kernel_set.h"
+#include "cpu/method.h"
 #include "cpu/workers.h"
 
 enum {
@@ -73,14 +74,13 @@ void pg_fill_run(const struct pg_fill *fill, const atomic_bool *stop) {
                                      .value = fill->value,
                                      .element = fill->element};
   const int64_t blocks = (int64_t)fill->count / block, rest = (int64_t)fill->count % block;
-  pg_kernel_fn *fn = pg_kernel_find(PG_KERNEL_FILL, ACL_DT_UNDEFINED);
   struct pg_scratch scratch = {.stop = stop};
-  pg_workers_run(fn, &whole, blocks, threads_for(bytes), &scratch);
+  pg_workers_run(pg_fill_items, &whole, blocks, threads_for(bytes), &scratch);
   if (rest > 0) {
     struct pg_fill_args tail = whole;
     tail.dst = (char *)fill->dst + blocks * COPY_BLOCK;
     tail.width = rest;
-    fn(&tail, 0, 1, &scratch);
+    pg_fill_items(&tail, 0, 1, &scratch);
   }
 }
 
@@ -137,20 +137,25 @@ static aclError wait_value(const struct pg_value *v, const atomic_bool *stop,
   return why->code;
 }
 
+/* The method's items, and where it asked for a workspace a second pass over them. */
+static void run_method(const struct pg_task *task, int threads, struct pg_scratch *scratch) {
+  const struct pg_cpu_method *method = task->choice.method;
+  const bool mends = method->mend != NULL && task->choice.workspace_bytes > 0;
+  if (mends) memset(task->problem.args.max_backward.flags, 0, (size_t)task->choice.workspace_bytes);
+  pg_workers_run(method->run, task, task->choice.items, threads, scratch);
+  if (mends && !pg_is_stopped(scratch))
+    pg_workers_run(method->mend, task, task->choice.items, threads, scratch);
+}
+
 static aclError run_kernel(struct pg_step *step, struct pg_scratch *scratch,
                            struct pg_failure *why) {
   struct pg_kernel_step *k = &step->u.kernel;
-  pg_kernel_fn *fn = pg_kernel_find(k->id, k->dtype);
   const int threads = threads_for(step->bytes);
-  if (k->judge == NULL) {
-    pg_workers_run(fn, &k->args, k->items, threads, scratch);
-    return ACL_SUCCESS;
-  }
   struct pg_index_report report = {.count = 0, .position = INT64_MAX};
-  k->args.scatter.report = &report;
-  pg_workers_run(fn, &k->args, k->items, threads, scratch);
+  if (k->judge != NULL) k->task.problem.args.max_backward.report = &report;
+  run_method(&k->task, threads, scratch);
   if (report.count == 0 || pg_is_stopped(scratch)) return ACL_SUCCESS;
-  return k->judge(&k->args, &report, why);
+  return k->judge(&k->task.problem.args, &report, why);
 }
 
 aclError pg_step_run(struct pg_step *step, struct pg_scratch *scratch, struct pg_failure *why) {

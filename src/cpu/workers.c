@@ -26,7 +26,7 @@ struct share {
  * with the share that it also had in the last job over as many items, whose memory its caches may
  * still hold, then helps with the others. */
 struct job {
-  pg_kernel_fn *fn;
+  pg_items_fn *fn;
   const void *args;
   const atomic_bool *stop;
   int64_t items;
@@ -225,7 +225,7 @@ static __attribute__((noinline)) void run_job_on_stack(struct job *job,
   run_job(job, share, scratch);
 }
 
-void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threads,
+void pg_workers_run(pg_items_fn *fn, const void *args, int64_t items, int threads,
                     struct pg_scratch *scratch) {
   const int count = pg_workers_count();
   if (threads > count) threads = count;

@@ -23,7 +23,7 @@ bool pg_workers_are_awake(void);
 /* Runs fn over [0, items) on at most `threads` threads and returns when all of it is done.
  * Several callers at once share the workers.  The caller computes in `scratch`, whose stop also
  * makes the workers leave the rest undone. */
-void pg_workers_run(pg_kernel_fn *fn, const void *args, int64_t items, int threads,
+void pg_workers_run(pg_items_fn *fn, const void *args, int64_t items, int threads,
                     struct pg_scratch *scratch);
 
 /* Ends the worker threads; the next run starts them again. */

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "cuda/choose_cuda.h"
 #include "cuda/device_cuda.h"
 #include "cuda/mark_cuda.h"
 #include "cuda/queue_cuda.h"
@@ -165,6 +166,7 @@ static const struct pg_backend backend = {
     .cache_bytes = cache_bytes,
     .configure = configure,
     .shut_down = pg_cuda_queues_wait_gone,
+    .choose = pg_cuda_choose,
     .can_reach = can_reach,
     .reach = reach,
     .alloc = allocate,

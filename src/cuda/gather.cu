@@ -305,7 +305,7 @@ static bool try_types(const pg_cuda_call *call, cudaError_t *status) {
 }
 
 bool pg_cuda_try_gather(const pg_cuda_call *call, cudaError_t *status) {
-  return try_scatter_types(call->step, [&](auto e, auto i) {
+  return try_scatter_types(call->task, [&](auto e, auto i) {
     return try_types<decltype(e), decltype(i)>(call, status);
   });
 }

@@ -395,7 +395,7 @@ static bool try_dense(const pg_cuda_call *call, cudaError_t *status) {
 }
 
 bool pg_cuda_try_gather_dense(const pg_cuda_call *call, cudaError_t *status) {
-  return try_scatter_types(call->step, [&](auto e, auto i) {
+  return try_scatter_types(call->task, [&](auto e, auto i) {
     return try_dense<decltype(e), decltype(i)>(call, status);
   });
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a step to a grid: what every launch needs, and the launches, one a kernel. */
+/* From a task to a grid: what every launch needs, and the launches, one a kernel. */
 #ifndef PG_CUDA_GRID_CUH_
 #define PG_CUDA_GRID_CUH_
 
@@ -13,16 +13,18 @@ struct pg_cuda_limits {
   int64_t shared_bytes; /* the most a block may have */
 };
 
-/* A kernel's place: its step, the device's limits, the stream. */
+/* A task on its way to the device: `again` computes the items of a max-backward anew that have a
+ * flag. */
 struct pg_cuda_call {
-  const pg_kernel_step *step;
+  const pg_task *task;
+  bool again;
   pg_cuda_report *report;
   pg_cuda_limits limits;
   cudaStream_t stream;
 };
 
 cudaError_t pg_cuda_fill(const pg_cuda_call *call);
-cudaError_t pg_cuda_scatter(const pg_cuda_call *call); /* and RESCATTER */
+cudaError_t pg_cuda_scatter(const pg_cuda_call *call);
 bool pg_cuda_try_gather(const pg_cuda_call *call, cudaError_t *status);
 cudaError_t pg_cuda_scatter_last(const pg_cuda_call *call); /* interleaved, or beyond 32 bits */
 cudaError_t pg_cuda_spread(const pg_cuda_call *call);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "cuda/choose_cuda.h"
 #include "cuda/grid.cuh"
 
 enum { DEVICES = 64 };
@@ -37,28 +38,43 @@ static cudaError_t limits_of_current(pg_cuda_limits *limits) {
   return status;
 }
 
-static cudaError_t launch_kernel(const pg_cuda_call *call) {
-  switch (call->step->id) {
-    case PG_KERNEL_FILL:
-      return pg_cuda_fill(call);
-    case PG_KERNEL_SCATTER:
-    case PG_KERNEL_RESCATTER:
-      return call->step->args.scatter.tiling.interleaved ? pg_cuda_scatter_last(call)
-                                                         : pg_cuda_scatter(call);
-    case PG_KERNEL_SPREAD:
-      return call->step->args.spread.tiling.interleaved ? pg_cuda_spread_last(call)
-                                                        : pg_cuda_spread(call);
-    case PG_KERNEL_REPEAT:
-      return pg_cuda_repeat(call);
+static cudaError_t scatter(const pg_cuda_call *call) {
+  return call->task->choice.tiling.interleaved ? pg_cuda_scatter_last(call) : pg_cuda_scatter(call);
+}
+
+/* Where planes are cut, flags say which items a stray points into; those are computed again. */
+static cudaError_t max_backward(pg_cuda_call *call) {
+  const int64_t bytes = call->task->choice.workspace_bytes;
+  if (bytes == 0) return scatter(call);
+  cudaError_t status =
+      cudaMemsetAsync(call->task->problem.args.max_backward.flags, 0, (size_t)bytes, call->stream);
+  if (status == cudaSuccess) status = scatter(call);
+  if (status != cudaSuccess) return status;
+  call->again = true;
+  call->report = nullptr;
+  return scatter(call);
+}
+
+static cudaError_t avg_backward(const pg_cuda_call *call) {
+  const pg_choice &choice = call->task->choice;
+  if (choice.method == pg_cuda_one_window) return pg_cuda_repeat(call);
+  return choice.tiling.interleaved ? pg_cuda_spread_last(call) : pg_cuda_spread(call);
+}
+
+cudaError_t pg_cuda_launch(const struct pg_task *task, struct pg_cuda_report *report,
+                           cudaStream_t stream) {
+  if (task->choice.items <= 0) return cudaSuccess;
+  pg_cuda_call call = {task, false, report, {}, stream};
+  const cudaError_t status = limits_of_current(&call.limits);
+  if (status != cudaSuccess) return status;
+  switch (task->problem.kernel) {
+    case PG_FILL:
+      return pg_cuda_fill(&call);
+    case PG_MAX_BACKWARD:
+      return max_backward(&call);
+    case PG_AVG_BACKWARD:
+      return avg_backward(&call);
     default:
       return cudaErrorInvalidValue;
   }
-}
-
-cudaError_t pg_cuda_launch(const struct pg_kernel_step *step, struct pg_cuda_report *report,
-                           cudaStream_t stream) {
-  if (step->items <= 0) return cudaSuccess;
-  pg_cuda_call call = {step, report, {}, stream};
-  const cudaError_t status = limits_of_current(&call.limits);
-  return status == cudaSuccess ? launch_kernel(&call) : status;
 }

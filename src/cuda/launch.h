@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-/* Puts one kernel step on a CUDA stream of the current device. report (SCATTER; NULL otherwise):
+/* Puts one task on a CUDA stream of the current device. report (PG_MAX_BACKWARD; NULL otherwise):
  * memory both sides see, empty. Returns CUDA's code; cudaSuccess when there is nothing to do. */
 struct pg_cuda_report {
   struct pg_index_report found;
   int32_t lock;
 };
-cudaError_t pg_cuda_launch(const struct pg_kernel_step *step, struct pg_cuda_report *report,
+cudaError_t pg_cuda_launch(const struct pg_task *task, struct pg_cuda_report *report,
                            cudaStream_t stream);
 
 #ifdef __cplusplus

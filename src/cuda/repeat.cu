@@ -11,8 +11,35 @@ enum { THREADS = 256, ROUNDS = 4 /* groups of 16 bytes a thread writes */ };
 
 /* --- REPEAT --- */
 
+/* grad_in[n, c, i] = grad_out[n, c] / divisor for the `cells` cells of a plane. */
+struct repeat_args {
+  const void *grad_out;
+  void *grad_in;
+  int64_t c, out_n, out_c, in_n, in_c; /* channels; strides in elements */
+  int64_t cells, divisor;
+};
+
+static repeat_args repeat_args_of(const pg_problem &problem) {
+  const pg_avg_backward &a = problem.args.avg_backward;
+  const pg_pooling &p = a.pool;
+  const bool pad = a.count_include_pad;
+  repeat_args r = {};
+  r.grad_out = a.grad_out;
+  r.grad_in = a.grad_in;
+  r.c = p.c;
+  r.out_n = a.out_strides.of[PG_N];
+  r.out_c = a.out_strides.of[PG_C];
+  r.in_n = a.in_strides.of[PG_N];
+  r.in_c = a.in_strides.of[PG_C];
+  r.cells = problem.facts.cells;
+  r.divisor = a.divisor != 0 ? a.divisor
+                             : pg_window_extent(&p.d, 0, pad) * pg_window_extent(&p.h, 0, pad) *
+                                   pg_window_extent(&p.w, 0, pad);
+  return r;
+}
+
 struct repeat_job {
-  pg_repeat_args args;
+  repeat_args args;
   int64_t planes;
   bool stream;
   pg_divider by_cells, by_c;
@@ -21,7 +48,7 @@ struct repeat_job {
 template <typename E>
 static __device__ __forceinline__ auto quotient(const repeat_job &j, int64_t plane) {
   typedef typename sum_of<E>::type S;
-  const pg_repeat_args &a = j.args;
+  const repeat_args &a = j.args;
   int64_t n;
   if (plane < INT32_MAX && a.c < INT32_MAX)
     n = over((uint32_t)plane, j.by_c);
@@ -99,7 +126,7 @@ template <typename E>
 static __global__ void __launch_bounds__(THREADS)
     repeat_apart(const __grid_constant__ repeat_job j) {
   enum { GROUP = 16 / sizeof(E) };
-  const pg_repeat_args &a = j.args;
+  const repeat_args &a = j.args;
   for (int64_t plane = blockIdx.x; plane < j.planes; plane += gridDim.x) {
     E *const out = (E *)a.grad_in + plane / a.c * a.in_n + plane % a.c * a.in_c;
     const int64_t lead = (int64_t)((uintptr_t)out % 16 / sizeof(E));
@@ -121,10 +148,10 @@ static __global__ void __launch_bounds__(THREADS)
 
 template <typename E>
 static cudaError_t launch_repeat(const pg_cuda_call *call) {
-  const pg_repeat_args &a = call->step->args.repeat;
   repeat_job j = {};
-  j.args = a;
-  j.planes = call->step->items;
+  j.args = repeat_args_of(call->task->problem);
+  const repeat_args &a = j.args;
+  j.planes = call->task->problem.facts.planes;
   if (j.planes <= 0 || a.cells <= 0) return cudaSuccess;
   j.stream = prefers_stream(call, j.planes * a.cells * (int64_t)sizeof(E));
   j.by_cells = divider_of(a.cells < INT32_MAX ? a.cells : 1);
@@ -138,7 +165,7 @@ static cudaError_t launch_repeat(const pg_cuda_call *call) {
 }
 
 cudaError_t pg_cuda_repeat(const pg_cuda_call *call) {
-  return with_spread_type(call->step, [call](auto e) { return launch_repeat<decltype(e)>(call); });
+  return with_spread_type(call->task, [call](auto e) { return launch_repeat<decltype(e)>(call); });
 }
 
 /* --- FILL --- */
@@ -174,10 +201,10 @@ static __global__ void __launch_bounds__(THREADS)
 
 cudaError_t pg_cuda_fill(const pg_cuda_call *call) {
   enum { BLOCKS = 8 };
-  const pg_fill_args &a = call->step->args.fill;
+  const pg_fill_args &a = call->task->problem.args.fill;
   fill_job j = {};
   j.dst = (char *)a.dst;
-  j.rows = call->step->items;
+  j.rows = a.count;
   j.stride = a.stride * a.element;
   j.width = a.width * a.element;
   for (int32_t i = 0; i < 8; i += a.element) memcpy((char *)&j.word + i, &a.value, a.element);

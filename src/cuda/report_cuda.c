@@ -104,7 +104,7 @@ struct pg_cuda_report *pg_cuda_report_take(struct pg_queue *queue,
   struct pg_cuda_report *slot = &r->slots[r->posted % SLOTS];
   entry->judge = step->judge;
   entry->ticket = ticket;
-  memcpy(&entry->args, &step->args, step->args_bytes);
+  entry->args = step->task.problem.args;
   *slot = (struct pg_cuda_report){.found = {.count = 0, .position = INT64_MAX}};
   return slot;
 }

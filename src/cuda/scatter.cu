@@ -7,9 +7,6 @@
  * if an index there points out of its window and its warp's part, the block begins anew and all
  * warps look at every output.  Where whole planes have few outputs, a warp looks at all of a
  * plane's instead, and parts are shared for clearing and writing alone. */
-#include <stddef.h>
-#include <string.h>
-
 #include "cuda/item.cuh"
 
 /* Few warps: what a warp has to know before it begins is not little. */
@@ -72,13 +69,12 @@ static pg_axis sliding(pg_axis a) {
 }
 
 static bool try_sliding(const pg_cuda_call *call, cudaError_t *status) {
-  pg_kernel_step step = {}; /* only so much of it is there */
-  memcpy(&step, call->step, offsetof(pg_kernel_step, args) + sizeof(pg_scatter_args));
-  pg_pooling &p = step.args.scatter.pool;
+  pg_task task = *call->task;
+  pg_pooling &p = task.problem.args.max_backward.pool;
   p.h = sliding(p.h);
   p.w = sliding(p.w);
   pg_cuda_call same = *call;
-  same.step = &step;
+  same.task = &task;
   return pg_cuda_try_gather(&same, status);
 }
 
@@ -87,7 +83,7 @@ cudaError_t pg_cuda_scatter(const pg_cuda_call *call) {
   if (try_sliding(call, &status) || pg_cuda_try_scatter_few(call, &status) ||
       pg_cuda_try_gather_dense(call, &status))
     return status;
-  return with_scatter_types(call->step, [call](auto e, auto i) {
+  return with_scatter_types(call->task, [call](auto e, auto i) {
     return launch_scatter<decltype(e), decltype(i)>(call);
   });
 }

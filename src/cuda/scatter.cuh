@@ -91,23 +91,24 @@ static inline void share_planes(scatter_job &j, int64_t processors) {
 }
 
 static inline scatter_job scatter_job_of(const pg_cuda_call *call, int64_t element_bytes) {
-  const pg_scatter_args &a = call->step->args.scatter;
+  const pg_max_backward &a = call->task->problem.args.max_backward;
+  const pg_choice &choice = call->task->choice;
   const pg_pooling &p = a.pool;
   scatter_job j = {};
   j.grad = a.grad_out;
   j.index = a.index;
   j.in = a.grad_in;
-  j.stray = a.stray;
+  j.stray = choice.workspace_bytes > 0 ? a.flags : nullptr;
   j.report = call->report;
   j.grad_at = a.out_strides;
   j.index_at = a.index_strides;
   j.in_at = a.in_strides;
   j.pool = p;
-  j.tiling = a.tiling;
-  j.items = call->step->items;
+  j.tiling = choice.tiling;
+  j.items = choice.items;
   j.stream = prefers_stream(call, p.n * p.c * p.d.in * p.h.in * p.w.in * element_bytes);
-  j.again = call->step->id == PG_KERNEL_RESCATTER;
-  j.narrow = a.tiling.interleaved ? fits_32_bits(p) : fits_scatter(p);
+  j.again = call->again;
+  j.narrow = choice.tiling.interleaved ? fits_32_bits(p) : fits_scatter(p);
   j.deep = p.d.in > 1 || p.d.out > 1;
   j.wide = a.index_bytes == 8;
   if (!j.narrow) return j;
@@ -131,11 +132,11 @@ static inline scatter_job scatter_job_of(const pg_cuda_call *call, int64_t eleme
   return j;
 }
 
-/* Calls fn with the element type and the index type of the step. */
+/* Calls fn with the element type and the index type of the task. */
 template <typename F>
-static cudaError_t with_scatter_types(const pg_kernel_step *step, F fn) {
-  const bool wide = step->args.scatter.index_bytes == 8;
-  switch (step->dtype) {
+static cudaError_t with_scatter_types(const pg_task *task, F fn) {
+  const bool wide = task->problem.args.max_backward.index_bytes == 8;
+  switch (task->problem.dtype) {
     case ACL_FLOAT16:
       return wide ? fn(pg_f16(), int64_t()) : fn(pg_f16(), int32_t());
     case ACL_BF16:
@@ -147,9 +148,9 @@ static cudaError_t with_scatter_types(const pg_kernel_step *step, F fn) {
 
 /* The same for what may decline: fn says whether it has launched. */
 template <typename F>
-static bool try_scatter_types(const pg_kernel_step *step, F fn) {
+static bool try_scatter_types(const pg_task *task, F fn) {
   bool done = false;
-  (void)with_scatter_types(step, [&](auto e, auto i) {
+  (void)with_scatter_types(task, [&](auto e, auto i) {
     done = fn(e, i);
     return cudaSuccess;
   });

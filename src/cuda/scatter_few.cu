@@ -525,5 +525,5 @@ static bool try_few(const pg_cuda_call *call, cudaError_t *status) {
 
 bool pg_cuda_try_scatter_few(const pg_cuda_call *call, cudaError_t *status) {
   return try_scatter_types(
-      call->step, [&](auto e, auto i) { return try_few<decltype(e), decltype(i)>(call, status); });
+      call->task, [&](auto e, auto i) { return try_few<decltype(e), decltype(i)>(call, status); });
 }

@@ -165,5 +165,5 @@ static cudaError_t launch_last(const pg_cuda_call *call) {
 
 cudaError_t pg_cuda_scatter_last(const pg_cuda_call *call) {
   return with_scatter_types(
-      call->step, [call](auto e, auto i) { return launch_last<decltype(e), decltype(i)>(call); });
+      call->task, [call](auto e, auto i) { return launch_last<decltype(e), decltype(i)>(call); });
 }

@@ -234,7 +234,7 @@ cudaError_t pg_cuda_spread(const pg_cuda_call *call) {
   if (pg_cuda_try_spread_march(call, &status)) return status;
   if (pg_cuda_try_spread_pairs(call, &status)) return status;
   if (pg_cuda_try_spread_rows(call, &status)) return status;
-  switch (call->step->dtype) {
+  switch (call->task->problem.dtype) {
     case ACL_DOUBLE:
       return pg_cuda_spread_any(call);
     case ACL_FLOAT16:

@@ -26,7 +26,8 @@ struct spread_job {
 };
 
 static inline spread_job spread_job_of(const pg_cuda_call *call, int64_t element_bytes) {
-  const pg_spread_args &a = call->step->args.spread;
+  const pg_avg_backward &a = call->task->problem.args.avg_backward;
+  const pg_choice &choice = call->task->choice;
   const pg_pooling &p = a.pool;
   spread_job j = {};
   j.grad = a.grad_out;
@@ -34,8 +35,8 @@ static inline spread_job spread_job_of(const pg_cuda_call *call, int64_t element
   j.grad_at = a.out_strides;
   j.in_at = a.in_strides;
   j.pool = p;
-  j.tiling = a.tiling;
-  j.items = call->step->items;
+  j.tiling = choice.tiling;
+  j.items = choice.items;
   j.divisor = a.divisor;
   j.count_include_pad = a.count_include_pad;
   j.stream = prefers_stream(call, p.n * p.c * p.d.in * p.h.in * p.w.in * element_bytes);
@@ -45,7 +46,7 @@ static inline spread_job spread_job_of(const pg_cuda_call *call, int64_t element
   j.d = axis_32(p.d);
   j.h = axis_32(p.h);
   j.w = axis_32(p.w);
-  j.cut = items_of(a.tiling, p);
+  j.cut = items_of(choice.tiling, p);
   const int64_t step = j.grad_at.of[PG_W];
   j.narrow = step >= 0 && step < (int64_t)1 << 31 && step * p.w.out < (int64_t)1 << 31;
   j.grad_step = (int32_t)step;
@@ -70,11 +71,11 @@ static inline int64_t most_divisor(const spread_job &j) {
   return most;
 }
 
-/* Calls fn, which says whether it took the step, with the element type if that is summed in fp32.
+/* Calls fn, which says whether it took the task, with the element type if that is summed in fp32.
  */
 template <typename F>
-static bool try_spread_type(const pg_kernel_step *step, F fn) {
-  switch (step->dtype) {
+static bool try_spread_type(const pg_task *task, F fn) {
+  switch (task->problem.dtype) {
     case ACL_FLOAT16:
       return fn(pg_f16());
     case ACL_BF16:
@@ -86,10 +87,10 @@ static bool try_spread_type(const pg_kernel_step *step, F fn) {
   }
 }
 
-/* Calls fn with the element type of the step. */
+/* Calls fn with the element type of the task. */
 template <typename F>
-static cudaError_t with_spread_type(const pg_kernel_step *step, F fn) {
-  switch (step->dtype) {
+static cudaError_t with_spread_type(const pg_task *task, F fn) {
+  switch (task->problem.dtype) {
     case ACL_FLOAT16:
       return fn(pg_f16());
     case ACL_BF16:

@@ -73,9 +73,9 @@ static __global__ void __launch_bounds__(THREADS) spread_any(const __grid_consta
 }
 
 cudaError_t pg_cuda_spread_any(const pg_cuda_call *call) {
-  return with_spread_type(call->step, [call](auto e) {
+  return with_spread_type(call->task, [call](auto e) {
     typedef decltype(e) E;
-    return launch(call, spread_any<E>, call->step->items, THREADS, 0,
+    return launch(call, spread_any<E>, call->task->choice.items, THREADS, 0,
                   spread_job_of(call, sizeof(E)));
   });
 }

@@ -108,5 +108,5 @@ static cudaError_t launch_last(const pg_cuda_call *call) {
 }
 
 cudaError_t pg_cuda_spread_last(const pg_cuda_call *call) {
-  return with_spread_type(call->step, [call](auto e) { return launch_last<decltype(e)>(call); });
+  return with_spread_type(call->task, [call](auto e) { return launch_last<decltype(e)>(call); });
 }

@@ -342,5 +342,5 @@ static bool try_type(const pg_cuda_call *call, cudaError_t *status) {
 }
 
 bool pg_cuda_try_spread_pairs(const pg_cuda_call *call, cudaError_t *status) {
-  return try_spread_type(call->step, [&](auto e) { return try_type<decltype(e)>(call, status); });
+  return try_spread_type(call->task, [&](auto e) { return try_type<decltype(e)>(call, status); });
 }

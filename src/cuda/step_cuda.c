@@ -90,13 +90,15 @@ void pg_cuda_fill_on_host(const struct pg_fill *fill) {
 
 /* One element for the fill kernel: eight bytes in one motion. */
 static cudaError_t write_word(const struct pg_value *v, cudaStream_t stream) {
-  const struct pg_kernel_step step = {
-      .id = PG_KERNEL_FILL,
-      .dtype = ACL_DT_UNDEFINED,
-      .items = 1,
-      .args_bytes = sizeof(struct pg_fill_args),
-      .args.fill = {.dst = v->address, .stride = 1, .width = 1, .value = v->value, .element = 8}};
-  return pg_cuda_launch(&step, NULL, stream);
+  const struct pg_task task = {.choice = {.items = 1},
+                               .problem = {.kernel = PG_FILL,
+                                           .args.fill = {.dst = v->address,
+                                                         .count = 1,
+                                                         .stride = 1,
+                                                         .width = 1,
+                                                         .value = v->value,
+                                                         .element = 8}}};
+  return pg_cuda_launch(&task, NULL, stream);
 }
 
 cudaError_t pg_cuda_step_issue(const struct pg_step *step, struct pg_cuda_report *report,
@@ -104,7 +106,7 @@ cudaError_t pg_cuda_step_issue(const struct pg_step *step, struct pg_cuda_report
   cudaError_t error = cudaSuccess;
   switch (step->kind) {
     case PG_STEP_KERNEL:
-      error = pg_cuda_launch(&step->u.kernel, report, stream);
+      error = pg_cuda_launch(&step->u.kernel.task, report, stream);
       break;
     case PG_STEP_COPY:
       error = pg_cuda_copy(&step->u.copy, stream);

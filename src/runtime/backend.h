@@ -82,15 +82,11 @@ enum pg_activity {
 };
 
 struct pg_kernel_step {
-  enum pg_kernel id;
-  aclDataType dtype;
-  int64_t items;
-  /* With PG_KERNEL_SCATTER: the backend lends the kernel an empty report and calls judge with what
+  /* With PG_MAX_BACKWARD: the backend lends the kernel an empty report and calls judge with what
    * was noted in it, if anything.  A code makes the queue fail.  NULL: no report. */
   aclError (*judge)(const union pg_kernel_args *args, const struct pg_index_report *report,
                     struct pg_failure *why);
-  size_t args_bytes;         /* what this kernel has of them */
-  union pg_kernel_args args; /* last: only args_bytes of it are copied */
+  struct pg_task task;
 };
 
 struct pg_step {
@@ -130,6 +126,10 @@ struct pg_backend {
   /* Whether a device's kernels may touch a peer's memory, and letting them. */
   bool (*can_reach)(int device, int peer);
   aclError (*reach)(int device, int peer, bool enable);
+
+  /* How the backend would compute a problem: the skip-th of its methods that fit, best first. False
+   * when fewer fit.  Any device of the backend can run the choice. */
+  bool (*choose)(const struct pg_problem *problem, int skip, struct pg_choice *choice);
 
   /* Memory.  alloc: at least 64-byte aligned; huge asks for huge pages, best effort.
    * host_register lets kernels touch the program's own memory, at the same address. */
@@ -185,6 +185,8 @@ extern const struct pg_backend pg_backend_cpu;
 /* What the CUDA plug-in exports, under the name poolgrad_cuda_backend.  The size tells one made for
  * another library; NULL and a reason when it cannot serve. */
 typedef const struct pg_backend *pg_plugin_fn(size_t size_of_backend, const char **why);
+
+enum { PG_BACKENDS_MAX = 2 };
 
 /* The backends there are, best first; NULL behind the last.  The default device list is that of the
  * first.  CUDA's is a file beside the library, looked for once. */

@@ -19,8 +19,8 @@
 #define PLUGIN "libpoolgrad_cuda.so"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const struct pg_backend *backends[3]; /* NULL behind the last */
-static char absence[512];                    /* why CUDA is not among them; "" when it is */
+static const struct pg_backend *backends[PG_BACKENDS_MAX + 1]; /* NULL behind the last */
+static char absence[512]; /* why CUDA is not among them; "" when it is */
 
 /* The plug-in's place beside the file that this code is in. */
 static bool place_beside(char *path, size_t size) {

@@ -169,6 +169,24 @@ static void run_executor(struct turn *t) {
   RUN(t, op, executor, shelf_any(t, STREAMS), 161001, 161002, 361001, 561000);
 }
 
+/* A method is chosen for an executor that no other thread knows. */
+static void choose_method(struct turn *t) {
+  float *grad_in = fresh(t, (size_t)count_of(AVG_POOL2D, 10) * sizeof *grad_in);
+  uint64_t bytes = 0;
+  aclOpExecutor *executor = NULL;
+  if (grad_in == NULL) return;
+  const struct operator_arguments a = describe(t, AVG_POOL2D, grad_in);
+  if (PLAN(t, AVG_POOL2D, &a, &bytes, &executor, 0) == 0) {
+    const char *last = TELL(t, poolgrad_method_used, (executor, "cpu"));
+    for (int i = 1; TELL(t, poolgrad_method, (executor, "cpu", i)) != NULL; i++)
+      last = poolgrad_method(executor, "cpu", i);
+    CALL(t, poolgrad_use_method, (executor, "cpu", last, &bytes), 0);
+    CALL(t, poolgrad_use_method, (executor, "cpu", "no such method", &bytes), 161002);
+    shelf_destroy(t, EXECUTORS, shelf_put(t, EXECUTORS, executor));
+  }
+  drop(t, &a);
+}
+
 /* Indices outside their plane make the stream fail, for whoever synchronises it. */
 static void fail_in_a_stream(struct turn *t) {
   float *grad_in = fresh(t, (size_t)count_of(MAX_POOL2D, 2 * samples[MAX_POOL2D].out) * 4);
@@ -285,6 +303,7 @@ static void run_trial(struct turn *t) {
 const struct row operator_rows[] = {
     ROW(plan_with_shared_tensors, 40, ANY_WEATHER),
     ROW(make_executor, 40, ANY_WEATHER),
+    ROW(choose_method, 10, ANY_WEATHER),
     ROW(run_executor, 60, ANY_WEATHER),
     ROW(fail_in_a_stream, 10, ANY_WEATHER),
     ROW(destroy_executor, 10, ANY_WEATHER),

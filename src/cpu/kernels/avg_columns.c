@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Average-backward for cells that lie in few windows: at most three along W and H, or three along W
+ * and two along H and D.
+ *
+ * Each output is divided once.  Then the kernel walks down columns of LANES cells.  When a column
+ * reaches a row of outputs, the quotients that each cell lies in along W are added; the sums of the
+ * latest rows stay in registers and are added along H, then along D.  So each quotient is loaded
+ * once per column and nothing goes back to memory but results. */
+#include "cpu/kernels/avg_quotients.h"
+
+_Static_assert(sizeof(struct quotients) <= PG_SCRATCH_METHOD, "columns need more scratch");
+
+/* What the compiler knows of a column: the most windows that its cells lie in along each axis, and
+ * whether windows slide by one cell along W. */
+struct avg_shape {
+  int depth, height, width;
+  bool by_one;
+};
+
+/* Rows [begin, end) of slice d, of the LANES cells from w on. */
+struct avg_column {
+  int64_t d, begin, end, w;
+};
+
+/* The sum of the quotients that LANES cells lie in along W. */
+static inline __attribute__((always_inline)) floats add_along_w(const float *quotient,
+                                                                const struct avg_shape shape,
+                                                                ints lane, ints count) {
+  floats sum = shape.by_one ? load_f32(quotient) : zeros();
+  if (shape.by_one)
+    for (int i = 1; i < shape.width; i++) sum = add(sum, load_f32(quotient + i));
+  else
+    for (int i = 0; i < shape.width; i++)
+      sum = add_above(sum, permute(load_f32(quotient + i), lane), count, all_i(i));
+  return sum;
+}
+
+/* Sums of the latest `height` rows of outputs in each slice, added along H, then D. */
+static inline __attribute__((always_inline)) floats add_rows_up(floats row[2][3],
+                                                                const struct avg_shape shape,
+                                                                int32_t count) {
+  const int last = shape.height - 1;
+  floats total = zeros();
+  for (int i = 0; i < shape.depth; i++) {
+    floats sum = zeros();
+    if (shape.height > 2 && count > 2)
+      sum = add(add(row[i][last - 2], row[i][last - 1]), row[i][last]);
+    else if (shape.height > 1 && count > 1)
+      sum = add(row[i][last - 1], row[i][last]);
+    else if (count > 0)
+      sum = row[i][last];
+    total = i == 0 ? sum : add(total, sum);
+  }
+  return total;
+}
+
+static inline __attribute__((always_inline)) void make_column(const struct quotients *k,
+                                                              const struct destination *t,
+                                                              const struct avg_column c,
+                                                              const struct avg_shape shape) {
+  const struct pg_cover *mh = &k->covers.h, *mw = &k->covers.w;
+  const int32_t *first = mh->first, *count_of = mh->count;
+  const int64_t pitch = k->pitch, step = t->row, slice = pg_length(mh->outputs) * pitch;
+  const int64_t left = pg_length(mw->cells) - c.w;
+  const ints lane = sub_i(load_i32(mw->first + c.w), all_i(mw->first[c.w]));
+  const ints count = load_i32(mw->count + c.w);
+  int64_t reached = first[c.begin];
+  const float *quotient = k->quotient + k->covers.d.first[c.d] * slice + reached * pitch;
+  quotient += mw->first[c.w];
+  const element *end = t->end;
+  element *to = t->at + c.w;
+  packed cells = pack(zeros());
+  floats row[2][3];
+  for (int i = 0; i < 6; i++) row[i / 3][i % 3] = zeros();
+  for (int64_t h = c.begin; h < c.end; h++, to += step) {
+    if (h > c.begin && first[h] == first[h - 1] && count_of[h] == count_of[h - 1]) {
+      store_cells(end, to, cells, left);
+      continue;
+    }
+    for (; reached < first[h] + count_of[h]; reached++, quotient += pitch)
+      for (int i = 0; i < shape.depth; i++) {
+        for (int j = 1; j < shape.height; j++) row[i][j - 1] = row[i][j];
+        row[i][shape.height - 1] = add_along_w(quotient + i * slice, shape, lane, count);
+      }
+    cells = pack(add_rows_up(row, shape, count_of[h]));
+    store_cells(end, to, cells, left);
+  }
+}
+
+/* Columns go from right to left: what a row stores beyond its end is overwritten by the next row or
+ * by the columns further left. */
+static inline __attribute__((always_inline)) void make_columns(const struct quotients *k,
+                                                               const struct destination *t,
+                                                               struct avg_column c,
+                                                               const struct avg_shape shape) {
+  for (c.w = round_up(pg_length(k->covers.w.cells)) - LANES; c.w >= 0; c.w -= LANES)
+    make_column(k, t, c, shape);
+}
+
+static void make_some_rows(const struct quotients *k, const struct destination *t,
+                           const struct avg_column *rows) {
+  const struct avg_column c = *rows;
+  const struct pg_cover *h = &k->covers.h, *w = &k->covers.w;
+  const int width = (int)w->most;
+  if (k->covers.d.count[c.d] > 1 && w->by_one)
+    make_columns(k, t, c, (struct avg_shape){2, 2, width, true});
+  else if (k->covers.d.count[c.d] > 1)
+    make_columns(k, t, c, (struct avg_shape){2, 2, width, false});
+  else if (w->by_one && width == 3)
+    make_columns(k, t, c, (struct avg_shape){1, 3, 3, true});
+  else if (w->by_one)
+    make_columns(k, t, c, (struct avg_shape){1, 3, width, true});
+  else if (width == 1 && h->most == 1)
+    make_columns(k, t, c, (struct avg_shape){1, 1, 1, false});
+  else if (width <= 2 && h->most <= 2)
+    make_columns(k, t, c, (struct avg_shape){1, 2, 2, false});
+  else
+    make_columns(k, t, c, (struct avg_shape){1, 3, 3, false});
+}
+
+static void make_avg_plane(struct quotients *k, const struct pg_box *b, struct destination *t) {
+  const int64_t rows = rows_at_once(b);
+  for (int64_t d = 0; d < pg_length(b->d); d++) {
+    if (t->writer == NULL && in_same_windows(&k->covers.d, d)) {
+      copy_slice(t, b, d);
+      continue;
+    }
+    for (int64_t h = 0; h < pg_length(b->h); h += rows) {
+      const struct avg_column c = {.d = d, .begin = h, .end = least(h + rows, pg_length(b->h))};
+      begin_rows(t, d, h);
+      make_some_rows(k, t, &c);
+      end_rows(t, (c.end - h) * pg_length(b->w));
+    }
+  }
+}
+
+static void columns_items(const void *args, int64_t begin, int64_t end,
+                          struct pg_scratch *scratch) {
+  const struct pg_task *task = args;
+  struct quotients *k = scratch->room;
+  begin_quotients(k, task);
+  for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
+    const struct pg_box box = pg_box_of(&task->choice.tiling, &k->facts->pool, item);
+    begin_box(k, &box);
+    for (int64_t i = 0; i < box.planes; i++) {
+      struct destination t = destination_of(&k->grad_in, &box, i, &k->writer, k->out);
+      divide_plane(k, box.first + i);
+      make_avg_plane(k, &box, &t);
+    }
+    if (!k->grad_in.contiguity.rows) write_box(&k->grad_in, &box, k->out);
+  }
+  end_quotients(k);
+}
+
+static bool columns_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
+  const struct pg_facts *f = &problem->facts;
+  return f->d_windows <= 2 && f->h_windows <= (f->d_windows > 1 ? 2 : 3) && f->w_windows <= 3 &&
+         (f->pool.w.stride != 1 || f->pool.w.kernel <= 3) && tile_quotients(f, tiling);
+}
+
+const struct pg_cpu_method VARIANT(avg_columns) = {
+    .name = "columns", .fits = columns_fits, .run = columns_items};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements of type BF16.  simd_scalar.h says what the functions on vectors mean. */
+#ifndef PG_ELEMENT_BF16_H_
+#define PG_ELEMENT_BF16_H_
+
+#include "core/half.h"
+
+typedef uint16_t element;
+typedef float sum_type;
+typedef packed_bf16 packed;
+enum { ELEMENT_IS_FLOAT = 0 };
+
+static inline sum_type widen_one(element x) { return pg_float_of_bf16(x); }
+static inline element round_one(sum_type x) { return pg_bf16_of_float(x); }
+
+static inline floats load_elements(const element *p) { return load_bf16(p); }
+static inline floats load_part(const element *p, int64_t count) { return load_part_bf16(p, count); }
+static inline packed pack(floats v) { return pack_bf16(v); }
+static inline packed pack_exact(floats v) { return pack_exact_bf16(v); }
+static inline void store_packed(element *p, packed v) { store_bf16(p, v); }
+static inline void store_part(element *p, packed v, int64_t count) { store_part_bf16(p, v, count); }
+
+/* Two vectors, each to its own address. */
+static inline void store_two(element *p, floats v, element *q, floats w) {
+  store_two_bf16(p, v, q, w);
+}
+
+/* The lanes of two vectors in turn; exact: where there is nothing to round. */
+static inline void store_pairs(element *p, floats even, floats odd) {
+  store_pairs_bf16(p, even, odd);
+}
+static inline void store_exact_pairs(element *p, floats even, floats odd) {
+  store_exact_pairs_bf16(p, even, odd);
+}
+
+#endif

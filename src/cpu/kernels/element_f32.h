@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements of type FLOAT.  simd_scalar.h says what the functions on vectors mean. */
+#ifndef PG_ELEMENT_F32_H_
+#define PG_ELEMENT_F32_H_
+
+#include "core/half.h"
+
+typedef float element;
+typedef float sum_type;
+typedef packed_f32 packed;
+enum { ELEMENT_IS_FLOAT = 1 };
+
+static inline sum_type widen_one(element x) { return x; }
+static inline element round_one(sum_type x) { return x; }
+
+static inline floats load_elements(const element *p) { return load_f32(p); }
+static inline floats load_part(const element *p, int64_t count) { return load_part_f32(p, count); }
+static inline packed pack(floats v) { return pack_f32(v); }
+static inline packed pack_exact(floats v) { return pack_exact_f32(v); }
+static inline void store_packed(element *p, packed v) { store_f32(p, v); }
+static inline void store_part(element *p, packed v, int64_t count) { store_part_f32(p, v, count); }
+
+/* Two vectors, each to its own address. */
+static inline void store_two(element *p, floats v, element *q, floats w) {
+  store_f32(p, v);
+  store_f32(q, w);
+}
+
+/* The lanes of two vectors in turn; exact: where there is nothing to round. */
+static inline void store_pairs(element *p, floats even, floats odd) {
+  store_pairs_f32(p, even, odd);
+}
+static inline void store_exact_pairs(element *p, floats even, floats odd) {
+  store_pairs_f32(p, even, odd);
+}
+
+#endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Max-backward by gathering, for tensors whose channels are neighbours in memory: a vector holds
+ * LANES channels of one cell.
+ *
+ * A box is computed row by row.  The indices of a row of outputs are staged as 32-bit numbers, and
+ * seen to lie in their windows, when the first row of cells needs them; gradients are read where
+ * they are.  For the usual windows two rows of cells are computed at once, and the latest outputs
+ * along W stay in registers.  Where channels are not a multiple of LANES the last LANES of them are
+ * computed once more.  An index outside its window makes the whole box be scattered, plane by
+ * plane. */
+#include "cpu/kernels/max_staging.h"
+
+enum {
+  MAX_ROW = 2048,         /* elements (cells times channels) of a row of a box */
+  MAX_OUTPUT_ROWS = 64,   /* rows of outputs that a cell may lie in */
+  PLACES_BEHIND = 3,      /* outputs that name no cell, behind a row of them */
+  MAX_BOX_ELEMENTS = 4096 /* two rows of a box */
+};
+
+struct max_last {
+  _Alignas(
+      LINE) int32_t index[STAGED + 2 * LANES]; /* staged indices of the latest rows of outputs */
+  const struct pg_task *task;
+  const struct pg_pooling *pool;
+  const struct pg_max_backward *args;
+  struct grad_in grad_in;
+  int64_t pitch; /* between staged rows */
+  struct width_windows windows;
+  struct pg_covers covers;
+  _Alignas(LINE) element out[MAX_BOX_ELEMENTS + 2 * LANES]; /* rows on their way past the caches */
+};
+_Static_assert(sizeof(struct max_last) <= PG_SCRATCH_METHOD, "channels last needs more scratch");
+
+/* --- Staging --- */
+
+/* A row of outputs, and where its windows lie: `first` is the first cell of the plane in the row
+ * and slice where they begin, to which each window adds its own start along W; they are `lines`
+ * rows high and `slices` deep. */
+struct last_windows {
+  const void *index;
+  int64_t step, count;
+  int32_t first, line, slice;
+  int64_t lines, slices;
+};
+
+/* t modulo step if t < times * step, else no less than step. */
+static inline ints folded(ints t, ints step, int64_t times) {
+  for (int64_t i = 1; i < times; i++) t = least_u(t, sub_i(t, step));
+  return t;
+}
+
+/* How far along W an index lies from the start of its window; far if it is in none of its rows. */
+static inline ints distance(const struct last_windows *o, ints index, int32_t start,
+                            const int64_t lines) {
+  const ints from = sub_i(index, all_i(o->first + start));
+  return folded(folded(from, all_i(o->slice), o->slices), all_i(o->line), lines);
+}
+
+/* Stages the indices of at least LANES planes.  False when one lies outside its window. */
+static inline __attribute__((always_inline)) bool stage_planes(const struct max_last *k,
+                                                               const struct last_windows *o,
+                                                               int64_t planes, const bool wide,
+                                                               const int64_t lines, int32_t *to) {
+  const char *from = o->index;
+  ints high = all_i(0);
+  truths outside = none();
+  for (int64_t i = 0; i < o->count; i++, from += o->step * (wide ? 8 : 4), to += planes) {
+    const int64_t *x = (const int64_t *)(const void *)from;
+    const int32_t *y = (const int32_t *)(const void *)from;
+    const ints last = all_i(k->windows.length[i] - 1);
+    for (int64_t n = 0; n < planes; n += LANES) {
+      const int64_t c = least(n, planes - LANES);
+      const ints index = wide ? load_i64_collecting(x + c, &high) : load_i32(y + c);
+      outside = either(outside, below(last, distance(o, index, k->windows.start[i], lines)));
+      store_i32(to + c, index);
+    }
+  }
+  return nowhere(outside) && high_halves_are_zero(high);
+}
+
+/* The same for fewer planes; more places are written. */
+static bool stage_few_planes(const struct max_last *k, const struct last_windows *o, int64_t planes,
+                             int32_t *to) {
+  const int64_t bytes = k->args->index_bytes;
+  const char *from = o->index;
+  bool fine = true;
+  for (int64_t i = 0; i < o->count; i++, from += o->step * bytes, to += planes) {
+    fine = narrow(from, bytes == 8, 1, planes, to) && fine;
+    const ints along = distance(o, load_i32(to), k->windows.start[i], o->lines);
+    fine = every(below(along, all_i(k->windows.length[i])), planes) && fine;
+  }
+  return fine;
+}
+
+static __attribute__((noinline)) bool stage_last_row(const struct max_last *k,
+                                                     const struct pg_box *box, int64_t od,
+                                                     int64_t oh, int32_t *to) {
+  const struct pg_max_backward *a = k->args;
+  const struct pg_pooling *p = k->pool;
+  const struct pg_row_windows row = pg_row_windows_of(p, od, oh);
+  const struct pg_range ow = k->covers.w.outputs;
+  const int64_t n = box->first / p->c, c = box->first % p->c, planes = box->planes;
+  const int64_t at = pg_offset(&a->index_strides, n, c, od, oh, ow.begin);
+  const struct last_windows o = {
+      .index = (const char *)a->index + at * a->index_bytes,
+      .step = a->index_strides.of[PG_W],
+      .count = pg_length(ow),
+      .first = (int32_t)((row.d.begin * p->h.in + row.h.begin) * p->w.in),
+      .line = (int32_t)p->w.in,
+      .slice = (int32_t)(p->w.in * p->h.in),
+      .lines = pg_length(row.h),
+      .slices = pg_length(row.d)};
+  for (int64_t i = 0; i < PLACES_BEHIND * planes; i += LANES)
+    store_i32(to + o.count * planes + i, all_i(-1));
+  if (planes < LANES) return stage_few_planes(k, &o, planes, to);
+  if (a->index_bytes == 4)
+    return o.lines == 3 ? stage_planes(k, &o, planes, false, 3, to)
+                        : stage_planes(k, &o, planes, false, o.lines, to);
+  return o.lines == 3 ? stage_planes(k, &o, planes, true, 3, to)
+                      : stage_planes(k, &o, planes, true, o.lines, to);
+}
+
+/* --- Any windows, one row of cells --- */
+
+/* A row of outputs that cells lie in. */
+struct last_row {
+  const int32_t *index; /* staged, as many per output as the box has planes */
+  const element *grad;
+};
+
+/* A row of cells. */
+struct last_cells {
+  element *to;
+  int64_t step, planes;
+  int32_t first; /* position of its first cell in the plane */
+};
+
+/* `part` channels from c on. */
+static inline __attribute__((always_inline)) void add_channels(const struct max_last *k,
+                                                               const struct last_row *rows,
+                                                               int64_t height,
+                                                               const struct last_cells *t,
+                                                               int64_t c, int64_t part) {
+  const struct pg_cover *m = &k->covers.w;
+  const int64_t grad_step = k->args->out_strides.of[PG_W];
+  for (int64_t w = 0; w < pg_length(m->cells); w++) {
+    const ints cell = all_i(t->first + (int32_t)w);
+    floats sum = zeros();
+    for (int64_t j = 0; j < height; j++) {
+      const int32_t *index = rows[j].index + m->first[w] * t->planes + c;
+      const element *grad = rows[j].grad + m->first[w] * grad_step + c;
+      for (int32_t i = 0; i < m->count[w]; i++, index += t->planes, grad += grad_step)
+        sum = add_equal(sum, part == LANES ? load_elements(grad) : load_part(grad, part),
+                        load_i32(index), cell);
+    }
+    store_channels(t->to + w * t->step + c, pack(sum), part);
+  }
+}
+
+static __attribute__((noinline)) void make_cells(const struct max_last *k,
+                                                 const struct last_row *rows, int64_t height,
+                                                 const struct last_cells *t, int64_t c) {
+  if (t->planes < LANES)
+    add_channels(k, rows, height, t, c, t->planes);
+  else
+    add_channels(k, rows, height, t, c, LANES);
+}
+
+/* --- Usual windows, two rows of cells at once --- */
+
+/* What the compiler knows: windows `kernel` wide that slide by `stride`; of `height` rows of
+ * outputs the upper row of cells lies in the first `upper`, the lower one in all but the first
+ * `lower`. */
+struct walk_shape {
+  int kernel, stride, height, upper, lower;
+};
+
+/* Two rows of cells on their way along W.  The latest outputs of each row take turns in the
+ * registers named[row][turn] and value[row][turn]. */
+struct walk {
+  struct last_row rows[4];
+  int64_t at, grad_at, step, planes, grad_step;
+  int64_t left; /* outputs to come */
+  int64_t w, width;
+  element *to[2];
+  int64_t out; /* from there */
+  ints cell, line;
+  ints named[4][3];
+  floats value[4][3];
+};
+
+/* Takes one more output of each row; behind the last are some that name no cell. */
+static inline __attribute__((always_inline)) void take_outputs(struct walk *s, const int height,
+                                                               const int turn) {
+  for (int j = 0; j < height; j++) {
+    s->named[j][turn] = load_i32(s->rows[j].index + s->at);
+    s->value[j][turn] = load_elements(s->rows[j].grad + s->grad_at);
+  }
+  s->at += s->planes;
+  s->grad_at += --s->left > 0 ? s->grad_step : 0;
+  __asm__("" : "+r"(s->at), "+r"(s->grad_at)); /* keeps the compiler from a pointer per load */
+}
+
+static inline __attribute__((always_inline)) void store_cell(struct walk *s,
+                                                             const struct walk_shape shape,
+                                                             const floats sum[2]) {
+  element *const to[2] = {s->to[0] + s->out, s->to[1] + s->out};
+  if (__builtin_expect((uint64_t)s->w >= (uint64_t)s->width, 0)) {
+    /* a cell of another box */
+  } else if (shape.kernel <= shape.stride && shape.height == 1) { /* nothing was added up */
+    store_packed(to[0], pack_exact(sum[0]));
+    store_packed(to[1], pack_exact(sum[1]));
+  } else {
+    store_two(to[0], sum[0], to[1], sum[1]);
+  }
+  s->out += s->step;
+  s->w++;
+  s->cell = add_i(s->cell, all_i(1));
+}
+
+/* The cells that begin the window of the next output, which becomes the turn-th of those in
+ * registers. */
+static inline __attribute__((always_inline)) void take_turn(struct walk *s,
+                                                            const struct walk_shape shape,
+                                                            const int turn) {
+  const int windows = (shape.kernel + shape.stride - 1) / shape.stride;
+  if (turn >= windows || s->w >= s->width) return;
+  take_outputs(s, shape.height, turn);
+  for (int x = 0; x < shape.stride; x++) {
+    floats sum[2] = {zeros(), zeros()};
+    const ints cell[2] = {s->cell, add_i(s->cell, s->line)};
+    for (int j = 0; j < shape.height; j++)
+      for (int back = windows - 1; back >= 0; back--) {
+        const int i = (turn - back + windows) % windows;
+        if (back * shape.stride + x >= shape.kernel) continue;
+        if (j < shape.upper) sum[0] = add_equal(sum[0], s->value[j][i], s->named[j][i], cell[0]);
+        if (j >= shape.lower) sum[1] = add_equal(sum[1], s->value[j][i], s->named[j][i], cell[1]);
+      }
+    store_cell(s, shape, sum);
+  }
+}
+
+static inline __attribute__((always_inline)) void walk_windows(const struct max_last *k,
+                                                               const struct last_row *rows,
+                                                               const struct last_cells *t,
+                                                               int64_t c,
+                                                               const struct walk_shape shape) {
+  const struct pg_cover *m = &k->covers.w;
+  const int64_t w = m->outputs.begin * shape.stride - k->pool->w.pad - m->cells.begin;
+  struct walk s = {.at = c,
+                   .grad_at = c,
+                   .step = t->step,
+                   .planes = t->planes,
+                   .grad_step = k->args->out_strides.of[PG_W],
+                   .left = pg_length(m->outputs),
+                   .w = w,
+                   .width = pg_length(m->cells),
+                   .to = {t[0].to, t[1].to},
+                   .out = w * t->step + c};
+  s.cell = all_i(t[0].first + (int32_t)w);
+  s.line = all_i(t[1].first - t[0].first);
+  for (int j = 0; j < shape.height; j++) s.rows[j] = rows[j];
+  for (int i = 0; i < 4 * 3; i++) {
+    s.named[i / 3][i % 3] = all_i(-1);
+    s.value[i / 3][i % 3] = zeros();
+  }
+  while (s.w < s.width) {
+    take_turn(&s, shape, 0);
+    take_turn(&s, shape, 1);
+    take_turn(&s, shape, 2);
+  }
+}
+
+typedef void walk_fn(const struct max_last *k, const struct last_row *rows,
+                     const struct last_cells *t, int64_t c);
+
+/* Functions of their own, so that each gets all registers. */
+#define WALK(name, ...)                                                               \
+  static __attribute__((noinline)) void name(const struct max_last *k,                \
+                                             const struct last_row *rows,             \
+                                             const struct last_cells *t, int64_t c) { \
+    walk_windows(k, rows, t, c, (struct walk_shape)__VA_ARGS__);                      \
+  }
+WALK(walk_2_by_2, {2, 2, 1, 1, 0})
+WALK(walk_3_by_2_in_one, {3, 2, 1, 1, 0})
+WALK(walk_3_by_2_upper_in_one, {3, 2, 2, 1, 0})
+WALK(walk_3_by_2_in_two, {3, 2, 2, 2, 1})
+WALK(walk_3_by_1, {3, 1, 4, 3, 1})
+#undef WALK
+
+static const struct {
+  struct walk_shape shape;
+  walk_fn *walk;
+} walks[] = {{{2, 2, 1, 1, 0}, walk_2_by_2},
+             {{3, 2, 1, 1, 0}, walk_3_by_2_in_one},
+             {{3, 2, 2, 1, 0}, walk_3_by_2_upper_in_one},
+             {{3, 2, 2, 2, 1}, walk_3_by_2_in_two},
+             {{3, 1, 4, 3, 1}, walk_3_by_1}};
+
+/* For the rows h and h + 1 of slice d, or NULL. */
+static walk_fn *walk_of(const struct max_last *k, const struct pg_box *box, int64_t d, int64_t h) {
+  const struct pg_cover *m = &k->covers.h;
+  const struct pg_axis *w = &k->pool->w;
+  if (box->planes < LANES || w->dilation != 1 || k->covers.d.count[d] != 1 ||
+      h + 1 >= pg_length(box->h) || pg_length(k->covers.w.outputs) == 0)
+    return NULL;
+  const int64_t upper = m->count[h], lower = m->first[h + 1] - m->first[h];
+  const int64_t height = lower + m->count[h + 1];
+  for (size_t i = 0; i < sizeof walks / sizeof walks[0]; i++) {
+    const struct walk_shape *s = &walks[i].shape;
+    if (w->kernel == s->kernel && w->stride == s->stride && height == s->height &&
+        upper == s->upper && lower == s->lower)
+      return walks[i].walk;
+  }
+  return NULL;
+}
+
+/* --- Rows of a box --- */
+
+/* Where the indices of a row of outputs are staged: the oh-th of those that touch the box, in the
+ * i-th of the slices that a cell lies in.  Rows take turns in one place more than a row of cells
+ * needs. */
+static int32_t *staged_place(struct max_last *k, int64_t i, int64_t oh) {
+  const int64_t places = k->covers.h.most + 1;
+  return k->index + (i * places + oh % places) * k->pitch;
+}
+
+/* Rows of outputs in their order; oh counts those that touch the box. */
+static void find_rows(struct max_last *k, const struct pg_box *box, int64_t d, struct pg_range oh,
+                      struct last_row *rows) {
+  const struct pg_max_backward *a = k->args;
+  const struct pg_covers *m = &k->covers;
+  const int64_t n = box->first / k->pool->c, c = box->first % k->pool->c;
+  for (int64_t i = 0; i < m->d.count[d]; i++)
+    for (int64_t j = oh.begin; j < oh.end; j++, rows++) {
+      rows->index = staged_place(k, i, j);
+      rows->grad = (const element *)a->grad_out +
+                   pg_offset(&a->out_strides, n, c, m->d.outputs.begin + m->d.first[d] + i,
+                             m->h.outputs.begin + j, m->w.outputs.begin);
+    }
+}
+
+/* Row h of slice d: in gradInput, or in out[] behind `made` rows. */
+static struct last_cells cells_of_row(struct max_last *k, const struct pg_box *b, int64_t d,
+                                      int64_t h, int64_t made) {
+  const struct pg_pooling *p = k->pool;
+  const int64_t row = (b->d.begin + d) * p->h.in + b->h.begin + h, *s = k->grad_in.strides->of;
+  struct last_cells t = {.to = first_cell(&k->grad_in, b, 0) + d * s[PG_D] + h * s[PG_H],
+                         .step = s[PG_W],
+                         .planes = b->planes,
+                         .first = (int32_t)(row * p->w.in + b->w.begin)};
+  if (k->grad_in.nontemporal) {
+    t.to = k->out + made * pg_length(b->w) * b->planes;
+    t.step = b->planes;
+  }
+  return t;
+}
+
+/* The rows of cells from h on: one, or two with a walk. */
+static void make_rows_of_cells(struct max_last *k, const struct pg_box *box, int64_t d, int64_t h,
+                               struct pg_range oh, walk_fn *walk) {
+  struct last_row rows[MAX_OUTPUT_ROWS];
+  struct last_cells t[2];
+  find_rows(k, box, d, oh, rows);
+  t[0] = cells_of_row(k, box, d, h, 0);
+  if (walk != NULL) t[1] = cells_of_row(k, box, d, h + 1, 1);
+  for (int64_t n = 0; n < box->planes; n += LANES) {
+    const int64_t c = least(n, box->planes - least(box->planes, LANES));
+    if (walk != NULL)
+      walk(k, rows, t, c);
+    else
+      make_cells(k, rows, k->covers.d.count[d] * pg_length(oh), t, c);
+  }
+}
+
+/* Stages rows of outputs.  False when an index lies outside its window. */
+static bool stage_last_rows(struct max_last *k, const struct pg_box *box, int64_t d,
+                            struct pg_range oh) {
+  const struct pg_covers *m = &k->covers;
+  for (; oh.begin < oh.end; oh.begin++)
+    for (int64_t i = 0; i < m->d.count[d]; i++)
+      if (!stage_last_row(k, box, m->d.outputs.begin + m->d.first[d] + i,
+                          m->h.outputs.begin + oh.begin, staged_place(k, i, oh.begin)))
+        return false;
+  return true;
+}
+
+static bool make_last_slice(struct max_last *k, const struct pg_box *box, int64_t d) {
+  const struct pg_cover *m = &k->covers.h;
+  int64_t staged = 0;
+  for (int64_t h = 0, last; h < pg_length(box->h); h = last + 1) {
+    walk_fn *walk = walk_of(k, box, d, h);
+    last = h + (walk != NULL);
+    const struct pg_range oh = {m->first[h], m->first[last] + m->count[last]};
+    if (!stage_last_rows(k, box, d, (struct pg_range){staged, oh.end})) return false;
+    staged = most(staged, oh.end);
+    make_rows_of_cells(k, box, d, h, oh, walk);
+    for (int64_t i = h; k->grad_in.nontemporal && i <= last; i++)
+      write_interleaved_row(&k->grad_in, box, d, i,
+                            k->out + (i - h) * pg_length(box->w) * box->planes);
+  }
+  return true;
+}
+
+/* False when an index lies outside its window; what was written is then to be written again. */
+static bool make_last_box(struct max_last *k, const struct pg_box *box) {
+  pg_covers_make(&k->covers, k->pool, box, 0);
+  know_windows(&k->windows, &k->pool->w, k->covers.w.outputs);
+  k->pitch = (pg_length(k->covers.w.outputs) + PLACES_BEHIND) * box->planes + LANES;
+  bool fine = true;
+  for (int64_t d = 0; d < pg_length(box->d) && fine; d++) fine = make_last_slice(k, box, d);
+  if (!fine && k->grad_in.nontemporal) fence_nontemporal();
+  return fine;
+}
+
+static void max_last_items(const void *args, int64_t begin, int64_t end,
+                           struct pg_scratch *scratch) {
+  const struct pg_task *task = args;
+  const struct pg_facts *facts = &task->problem.facts;
+  struct max_last *k = scratch->room;
+  k->task = task;
+  k->pool = &facts->pool;
+  k->args = &task->problem.args.max_backward;
+  k->grad_in = grad_in_of(facts, k->args->grad_in, &k->args->in_strides);
+  forget_windows(&k->windows);
+  pg_covers_begin(&k->covers);
+  for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
+    const struct pg_box box = pg_box_of(&task->choice.tiling, k->pool, item);
+    if (!make_last_box(k, &box)) VARIANT(scatter_box)(task, &box, scratch);
+  }
+  if (k->grad_in.nontemporal) fence_nontemporal();
+}
+
+/* --- The method --- */
+
+static bool max_last_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
+  const struct pg_facts *f = &problem->facts;
+  if (!f->channels_last || f->cells > MOST_POSITIONS) return false;
+  *tiling = pg_tile_interleaved(f, MAX_ROW, STAGED);
+  const int64_t width = pg_most_touching(&f->pool.w, tiling->w);
+  if (f->d_windows > MAX_OUTPUT_ROWS || f->h_windows > MAX_OUTPUT_ROWS || width > STAGED_WIDTH)
+    return false;
+  const int64_t rows = f->d_windows * (f->h_windows + 1);
+  return rows <= MAX_OUTPUT_ROWS &&
+         rows * ((width + PLACES_BEHIND) * tiling->planes + LANES) <= STAGED &&
+         2 * tiling->w * tiling->planes <= MAX_BOX_ELEMENTS;
+}
+
+const struct pg_cpu_method VARIANT(max_channels_last) = {.name = "channels_last",
+                                                         .fits = max_last_fits,
+                                                         .workspace = pg_flags_bytes,
+                                                         .run = max_last_items,
+                                                         .mend = VARIANT(mend_flagged)};

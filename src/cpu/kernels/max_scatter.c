@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Max-backward by scattering: each output is added, in fp32, to the cell that it names, in a box of
+ * zeros in the first-level cache, which is then rounded and written once.
+ *
+ * This takes every problem, and is what the other methods fall back to when an index lies outside
+ * its window.  It is the fastest where outputs are few: it does nothing for a cell that no output
+ * names but to write its zero.  Where outputs are many it waits: an addition must wait for the last
+ * one to the same cell, and the positions cannot be computed in vectors.
+ *
+ * Small planes with few outputs are handled as one run.  If few cells were changed, only those are
+ * rounded and cleared afterwards.  Whole planes of floats that a cache will keep are summed in
+ * gradInput itself. */
+#include "cpu/kernels/max_staging.h"
+#include "cpu/method.h"
+
+enum {
+  BOX_CELLS = 8192,
+  SPARSE = 1024,     /* changed cells that are remembered one by one */
+  PLANES_AT_ONCE = 3 /* planes whose outputs are added in turn */
+};
+
+struct scatter {
+  _Alignas(LINE) int32_t index[STAGED + 2 * LANES]; /* staged outputs */
+  _Alignas(LINE) float grad[STAGED + 2 * LANES];
+  const struct pg_task *task;
+  const struct pg_facts *facts;
+  const struct pg_max_backward *args;
+  const struct pg_scratch *scratch; /* that this lies in */
+  struct grad_in grad_in;
+  int64_t ahead; /* prefetch distance, in outputs */
+  struct width_windows windows;
+  int32_t changed[SPARSE]; /* positions in sum[] that were added to */
+  int64_t changes;         /* more than SPARSE: any position may have been */
+  float *sum;              /* sums, or gradInput itself */
+  int64_t zeros;           /* so many of sums[] are known to be 0 */
+  bool out_is_zero;        /* all of out[] is known to be 0 */
+  _Alignas(LINE) float sums[BOX_CELLS + LANES];
+  _Alignas(LINE) element out[BOX_CELLS + LANES]; /* rounded */
+};
+_Static_assert(sizeof(struct scatter) <= PG_SCRATCH_FALLBACK, "scattering needs more scratch");
+
+static struct scatter *begin_scatter(const struct pg_task *task, const struct pg_scratch *scratch) {
+  struct scatter *k = pg_fallback_room(scratch);
+  k->task = task;
+  k->facts = &task->problem.facts;
+  k->args = &task->problem.args.max_backward;
+  k->scratch = scratch;
+  k->grad_in = grad_in_of(k->facts, k->args->grad_in, &k->args->in_strides);
+  k->ahead = pg_outputs_per_item(task);
+  k->zeros = 0;
+  k->out_is_zero = false;
+  forget_windows(&k->windows);
+  return k;
+}
+
+static inline int64_t index_at(const struct pg_max_backward *a, const void *index, int64_t i) {
+  const int64_t at = i * a->index_strides.of[PG_W];
+  return a->index_bytes == 8 ? ((const int64_t *)index)[at] : ((const int32_t *)index)[at];
+}
+
+/* --- Adding outputs to sums --- */
+
+/* Contiguous outputs to the box of a whole plane.  False when one names no cell. */
+static inline __attribute__((always_inline)) bool add_to_whole(struct scatter *k,
+                                                               const struct output_row *o,
+                                                               const float *grad, const bool wide,
+                                                               float *sum) {
+  const uint64_t cells = (uint64_t)k->facts->cells;
+  const int32_t base = (int32_t)(sum - k->sum);
+  const bool sparse = k->changes + o->count <= SPARSE;
+  int64_t changes = k->changes;
+  bool fine = true;
+  for (int64_t i = 0; i < o->count; i++) {
+    const uint64_t at =
+        (uint64_t)(wide ? ((const int64_t *)o->index)[i] : ((const int32_t *)o->index)[i]);
+    if (__builtin_expect(at >= cells, 0)) {
+      fine = false;
+      continue;
+    }
+    sum[at] += grad[i];
+    if (sparse) k->changed[changes++] = base + (int32_t)at;
+  }
+  k->changes = sparse ? changes : SPARSE + 1;
+  return fine;
+}
+
+/* The same in blocks, so that they can be staged.  False when one names no cell. */
+static bool add_contiguous(struct scatter *k, const struct output_row *o, float *sum) {
+  const bool wide = k->args->index_bytes == 8;
+  bool fine = true;
+  for (int64_t done = 0; done < o->count && !pg_is_stopped(k->scratch); done += STAGED) {
+    const struct output_row block = {.grad = o->grad + done,
+                                     .index = (const char *)o->index + done * k->args->index_bytes,
+                                     .count = least(o->count - done, STAGED)};
+    const float *grad = widened(block.grad, block.count, k->grad);
+    fine = (wide ? add_to_whole(k, &block, grad, true, sum)
+                 : add_to_whole(k, &block, grad, false, sum)) &&
+           fine;
+  }
+  return fine;
+}
+
+/* Outputs of which many may name cells of other boxes.  Those are added to sum[cells], so that no
+ * branch has to be predicted. */
+static void add_to_part(struct scatter *k, int64_t count, int32_t begin, uint32_t cells) {
+  const bool sparse = k->changes + count < SPARSE;
+  int64_t changes = k->changes;
+  for (int64_t i = 0; i < count; i++) {
+    const uint32_t there = (uint32_t)k->index[i] - (uint32_t)begin;
+    const uint32_t at = there < cells ? there : cells;
+    k->sum[at] += k->grad[i];
+    if (sparse) {
+      k->changed[changes] = (int32_t)at;
+      changes += there < cells;
+    }
+  }
+  k->changes = sparse ? changes : SPARSE + 1;
+}
+
+/* Any outputs, one at a time.  Indices outside a whole plane are reported later, by
+ * report_outside, once it is known that there are some. */
+static void add_one_by_one(struct scatter *k, struct pg_max_plane *t,
+                           const struct pg_row_windows *row, const struct output_row *o,
+                           float *sum) {
+  const int64_t step = k->args->out_strides.of[PG_W];
+  k->changes = SPARSE + 1;
+  for (int64_t i = 0; i < o->count; i++) {
+    if (i % STAGED == 0 && pg_is_stopped(k->scratch)) return;
+    const int64_t index = index_at(k->args, o->index, i), at = pg_position_in_box(t, index);
+    if (at >= 0)
+      sum[at] += widen_one(o->grad[i * step]);
+    else if (!t->box->whole)
+      pg_index_elsewhere(t, row, t->ow.begin + i, index);
+  }
+}
+
+/* --- One plane --- */
+
+/* A row of outputs of a whole plane.  False when one names no cell. */
+static bool add_row_to_whole(struct scatter *k, struct pg_max_plane *t, int64_t od, int64_t oh,
+                             float *sum) {
+  const struct pg_max_backward *a = k->args;
+  const struct output_row o = output_row_of(t, od, oh, t->ow);
+  const int64_t step = a->out_strides.of[PG_W], index_step = a->index_strides.of[PG_W];
+  if (step == 1 && index_step == 1) return add_contiguous(k, &o, sum);
+  if (o.count > STAGED || !narrow(o.index, a->index_bytes == 8, index_step, o.count, k->index)) {
+    add_one_by_one(k, t, &(struct pg_row_windows){.od = od, .oh = oh}, &o, sum);
+    return false;
+  }
+  widen(o.grad, step, o.count, k->ahead, k->grad);
+  const struct output_row staged = {.index = k->index, .count = o.count};
+  return add_to_whole(k, &staged, k->grad, false, sum);
+}
+
+/* A row of outputs of a plane that is cut. */
+static void add_row_to_part(struct scatter *k, struct pg_max_plane *t, int64_t od, int64_t oh,
+                            float *sum) {
+  const struct pg_pooling *p = &k->facts->pool;
+  const struct pg_box *b = t->box;
+  const struct output_row o = output_row_of(t, od, oh, t->ow);
+  const struct staged_row s = {.args = k->args,
+                               .pool = p,
+                               .windows = &k->windows,
+                               .row = pg_row_windows_of(p, od, oh),
+                               .ahead = k->ahead};
+  const bool near = !t->every_output && !k->task->choice.tiling.interleaved &&
+                    k->facts->cells <= MOST_POSITIONS && o.count <= STAGED_WIDTH;
+  if (near) know_windows(&k->windows, &p->w, t->ow);
+  if (!near || !stage_indices(&s, &o, k->index)) {
+    add_one_by_one(k, t, &s.row, &o, sum);
+    return;
+  }
+  widen(o.grad, k->args->out_strides.of[PG_W], o.count, k->ahead, k->grad);
+  const int64_t begin = (b->d.begin * p->h.in + b->h.begin) * p->w.in + b->w.begin;
+  add_to_part(k, o.count, (int32_t)begin, (uint32_t)b->cells);
+}
+
+/* Reports every index outside a whole plane. */
+static void report_outside(const struct scatter *k, struct pg_max_plane *t) {
+  for (int64_t od = t->od.begin; od < t->od.end && !pg_is_stopped(k->scratch); od++)
+    for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++) {
+      const struct pg_row_windows row = {.od = od, .oh = oh};
+      const struct output_row o = output_row_of(t, od, oh, t->ow);
+      for (int64_t i = 0; i < o.count; i++) {
+        if (i % STAGED == 0 && pg_is_stopped(k->scratch)) return;
+        pg_index_elsewhere(t, &row, i, index_at(k->args, o.index, i));
+      }
+    }
+}
+
+/* All outputs of a plane, which are contiguous. */
+static struct output_row outputs_of_plane(const struct scatter *k, const struct pg_max_plane *t) {
+  struct output_row o = output_row_of(t, 0, 0, t->ow);
+  o.count = k->facts->outputs;
+  return o;
+}
+
+static void scatter_plane(struct scatter *k, struct pg_max_plane *t, float *sum) {
+  const bool whole = t->box->whole;
+  bool fine = true;
+  if (whole && k->facts->out.planes) {
+    const struct output_row o = outputs_of_plane(k, t);
+    fine = add_contiguous(k, &o, sum);
+  } else {
+    for (int64_t od = t->od.begin; od < t->od.end && !pg_is_stopped(k->scratch); od++)
+      for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++)
+        if (whole)
+          fine = add_row_to_whole(k, t, od, oh, sum) && fine;
+        else
+          add_row_to_part(k, t, od, oh, sum);
+  }
+  if (!fine) report_outside(k, t);
+}
+
+/* --- Several planes in turn --- */
+
+static inline __attribute__((always_inline)) bool add_in_turn(const struct output_row *o,
+                                                              const float *const *grad,
+                                                              const bool wide, float *sum,
+                                                              uint64_t cells) {
+  bool fine = true;
+  for (int64_t i = 0; i < o->count; i++)
+    for (int plane = 0; plane < PLANES_AT_ONCE; plane++) {
+      const uint64_t at = (uint64_t)(wide ? ((const int64_t *)o[plane].index)[i]
+                                          : ((const int32_t *)o[plane].index)[i]);
+      if (__builtin_expect(at < cells, 1))
+        sum[(uint64_t)plane * cells + at] += grad[plane][i];
+      else
+        fine = false;
+    }
+  return fine;
+}
+
+/* Neighbouring outputs often name the same cell, and a sum that was just stored is not ready for
+ * the next addition; the sums of the other planes are. */
+static void scatter_in_turn(struct scatter *k, const struct pg_box *box, int64_t first) {
+  const uint64_t cells = (uint64_t)k->facts->cells;
+  float *sum = k->sum + first * box->cells;
+  struct pg_max_plane t[PLANES_AT_ONCE];
+  struct output_row o[PLANES_AT_ONCE];
+  const float *grad[PLANES_AT_ONCE];
+  for (int i = 0; i < PLANES_AT_ONCE; i++) {
+    t[i] = pg_max_plane_of(k->task, box, box->first + first + i, false);
+    o[i] = outputs_of_plane(k, &t[i]);
+    grad[i] = widened(o[i].grad, o[i].count, k->grad + (int64_t)i * (STAGED / PLANES_AT_ONCE));
+  }
+  const bool fine = k->args->index_bytes == 8 ? add_in_turn(o, grad, true, sum, cells)
+                                              : add_in_turn(o, grad, false, sum, cells);
+  k->changes = SPARSE + 1;
+  for (int i = 0; i < PLANES_AT_ONCE && !fine; i++) {
+    report_outside(k, &t[i]);
+    pg_max_plane_report(&t[i]);
+  }
+}
+
+/* Boxes that are computed again are parts of planes, and what they find was reported before. */
+static void scatter_planes(struct scatter *k, const struct pg_box *box, bool every_output) {
+  const int64_t outputs = k->facts->outputs;
+  const bool in_turn = box->whole && k->facts->out.planes && outputs >= SPARSE / 4 &&
+                       outputs <= STAGED / PLANES_AT_ONCE - LANES;
+  int64_t i = 0;
+  for (; in_turn && i + PLANES_AT_ONCE <= box->planes; i += PLANES_AT_ONCE)
+    scatter_in_turn(k, box, i);
+  for (; i < box->planes; i++) {
+    struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first + i, every_output);
+    scatter_plane(k, &t, k->sum + i * box->cells);
+    if (!every_output) pg_max_plane_report(&t);
+  }
+}
+
+/* --- All planes of a box as one run --- */
+
+/* Are the box's planes whole, with few outputs, all of which are contiguous? */
+static bool is_one_run(const struct scatter *k, const struct pg_box *box) {
+  return box->whole && k->facts->out.all && k->facts->outputs <= SPARSE / box->planes;
+}
+
+/* False, with nothing added, when an output names no cell. */
+static bool scatter_run(struct scatter *k, const struct pg_box *box) {
+  const struct pg_max_backward *a = k->args;
+  const int64_t outputs = k->facts->outputs;
+  const int64_t count = outputs * box->planes, from = box->first * outputs;
+  const void *index = (const char *)a->index + from * a->index_bytes;
+  const float *grad = widened((const element *)a->grad_out + from, count, k->grad);
+  if (!narrow(index, a->index_bytes == 8, 1, count, k->index)) return false;
+  for (int64_t i = 0; i < count; i += LANES)
+    if (!every(below(load_i32(k->index + i), all_i((int32_t)box->cells)), least(count - i, LANES)))
+      return false;
+  int32_t base = 0;
+  for (int64_t i = 0, end = outputs; i < count; end += outputs, base += (int32_t)box->cells)
+    for (; i < end; i++) {
+      k->changed[i] = base + k->index[i];
+      k->sum[k->changed[i]] += grad[i];
+    }
+  k->changes = count;
+  return true;
+}
+
+/* The same in gradInput itself, where nobody asks which cells were changed.  False when an output
+ * names no cell; others may have been added. */
+static inline __attribute__((always_inline)) bool scatter_run_in_place(const struct scatter *k,
+                                                                       const struct pg_box *box,
+                                                                       const bool wide) {
+  const int64_t outputs = k->facts->outputs, from = box->first * outputs;
+  const float *grad = (const float *)k->args->grad_out + from;
+  const int64_t *x = (const int64_t *)k->args->index + from;
+  const int32_t *y = (const int32_t *)k->args->index + from;
+  const uint64_t cells = (uint64_t)box->cells;
+  float *sum = k->sum;
+  bool fine = true;
+  for (int64_t plane = 0; plane < box->planes; plane++, sum += cells)
+    for (int64_t i = 0; i < outputs; i++, grad++) {
+      const uint64_t at = (uint64_t)(wide ? *x++ : *y++);
+      if (__builtin_expect(at < cells, 1))
+        sum[at] += *grad;
+      else
+        fine = false;
+    }
+  return fine;
+}
+
+/* --- A box --- */
+
+static void scatter_in_place(struct scatter *k, const struct pg_box *box, bool every_output) {
+  const size_t bytes = (size_t)(box->planes * box->cells) * sizeof *k->sum;
+  memset(k->sum, 0, bytes);
+  k->changes = SPARSE + 1;
+  if (is_one_run(k, box)) {
+    if (k->args->index_bytes == 8 ? scatter_run_in_place(k, box, true)
+                                  : scatter_run_in_place(k, box, false))
+      return;
+    memset(k->sum, 0, bytes);
+  }
+  scatter_planes(k, box, every_output);
+}
+
+/* The sums as elements. */
+static const element *rounded(struct scatter *k, int64_t cells) {
+  if (ELEMENT_IS_FLOAT) return (const element *)(const void *)k->sum;
+  if (k->changes > SPARSE) {
+    for (int64_t i = 0; i < cells; i += LANES) store_packed(k->out + i, pack(load_f32(k->sum + i)));
+    k->out_is_zero = false;
+    return k->out;
+  }
+  if (!k->out_is_zero) memset(k->out, 0, sizeof k->out);
+  k->out_is_zero = true;
+  for (int64_t i = 0; i < k->changes; i++) k->out[k->changed[i]] = round_one(k->sum[k->changed[i]]);
+  return k->out;
+}
+
+/* Makes sums, and elements if they were, zero again. */
+static void clear_sums(struct scatter *k, int64_t cells) {
+  k->sums[cells] = 0; /* where add_to_part puts what belongs elsewhere */
+  if (k->changes > SPARSE) {
+    memset(k->sum, 0, (size_t)cells * sizeof *k->sum);
+    return;
+  }
+  for (int64_t i = 0; i < k->changes; i++) k->sum[k->changed[i]] = 0;
+  for (int64_t i = 0; i < k->changes && !ELEMENT_IS_FLOAT; i++) k->out[k->changed[i]] = 0;
+}
+
+static void scatter_one_box(struct scatter *k, const struct pg_box *box, bool every_output) {
+  const int64_t cells = box->planes * box->cells;
+  if (ELEMENT_IS_FLOAT && !k->grad_in.nontemporal && box->whole && k->facts->in.all) {
+    k->sum = (float *)(void *)k->grad_in.address + box->first * box->cells;
+    scatter_in_place(k, box, every_output);
+    return;
+  }
+  k->sum = k->sums;
+  if (k->zeros < cells + 1) {
+    memset(k->sums + k->zeros, 0, (size_t)(cells + LANES - k->zeros) * sizeof *k->sums);
+    k->zeros = cells + LANES;
+  }
+  k->changes = 0;
+  if (!is_one_run(k, box) || !scatter_run(k, box)) scatter_planes(k, box, every_output);
+  write_box(&k->grad_in, box, rounded(k, cells));
+  clear_sums(k, cells);
+}
+
+/* The planes of an interleaved box, and those that are computed again, one by one. */
+static void scatter_plane_by_plane(struct scatter *k, struct pg_box box, bool every_output) {
+  const int64_t end = box.first + box.planes;
+  for (box.planes = 1; box.first < end; box.first++) scatter_one_box(k, &box, every_output);
+}
+
+void VARIANT(scatter_box)(const struct pg_task *task, const struct pg_box *box,
+                          struct pg_scratch *scratch) {
+  struct scatter *k = begin_scatter(task, scratch);
+  if (task->choice.tiling.interleaved)
+    scatter_plane_by_plane(k, *box, false);
+  else
+    scatter_one_box(k, box, false);
+}
+
+void VARIANT(mend_flagged)(const void *args, int64_t begin, int64_t end,
+                           struct pg_scratch *scratch) {
+  const struct pg_task *task = args;
+  const int32_t *flags = task->problem.args.max_backward.flags;
+  struct scatter *k = begin_scatter(task, scratch);
+  for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++)
+    if (flags[item] != 0)
+      scatter_plane_by_plane(k, pg_box_of(&task->choice.tiling, &task->problem.facts.pool, item),
+                             true);
+  if (k->grad_in.nontemporal) fence_nontemporal();
+}
+
+/* Wide rows are cut into few boxes: each box looks at all outputs whose windows touch it. */
+static bool scatter_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
+  const struct pg_pooling *p = &problem->facts.pool;
+  *tiling = pg_tile_flat(p, p->w.in > BOX_CELLS / 8 ? BOX_CELLS : BOX_CELLS / 2);
+  return true;
+}
+
+static void scatter_run_items(const void *args, int64_t begin, int64_t end,
+                              struct pg_scratch *scratch) {
+  const struct pg_task *task = args;
+  struct scatter *k = begin_scatter(task, scratch);
+  for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
+    const struct pg_box box = pg_box_of(&task->choice.tiling, &task->problem.facts.pool, item);
+    scatter_one_box(k, &box, false);
+  }
+  if (k->grad_in.nontemporal) fence_nontemporal();
+}
+
+const struct pg_cpu_method VARIANT(max_scatter) = {.name = "scatter",
+                                                   .fits = scatter_fits,
+                                                   .workspace = pg_flags_bytes,
+                                                   .run = scatter_run_items,
+                                                   .mend = VARIANT(mend_flagged)};

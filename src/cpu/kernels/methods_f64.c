@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The methods for doubles, best first; the only files compiled for them are those in plain C. */
+#include "cpu/kernels/variant.h"
+#include "cpu/method.h"
+
+extern const struct pg_cpu_method VARIANT(avg_one_window), VARIANT(avg_any);
+
+static const struct pg_cpu_method *const avg_backward_f64[] = {&VARIANT(avg_one_window),
+                                                               &VARIANT(avg_any), NULL};
+
+const struct pg_cpu_methods VARIANT(methods) = {.of = {[PG_AVG_BACKWARD] = avg_backward_f64}};

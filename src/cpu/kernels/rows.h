@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows on their way in and out: outputs are widened to floats, boxes of cells are written to
+ * gradInput. */
+#ifndef PG_ROWS_H_
+#define PG_ROWS_H_
+
+#include "cpu/box.h"
+#include "cpu/kernels/line_writer.h"
+#include "cpu/nontemporal.h"
+
+static inline int64_t round_up(int64_t count) { return (count + LANES - 1) / LANES * LANES; }
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static const int32_t lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* --- Outputs --- */
+
+/* Do the windows of LANES neighbours, in boxes so wide, begin with outputs in LANES places?  Then
+ * one vector holds them all.  Sliding windows begin at most one after the other; of adaptive ones
+ * several may begin at one cell. */
+static inline bool begin_in_lanes(const struct pg_axis *axis, int64_t width) {
+  const int64_t steps = least(width, LANES) - 1;
+  return axis->kernel > 0 || axis->out <= axis->in ||
+         (axis->out / axis->in < LANES && pg_ceil_div(steps * axis->out, axis->in) < LANES);
+}
+
+/* Copies outputs as floats; up to LANES places more are written.  The outputs `ahead` of these will
+ * be wanted next and are prefetched. */
+static inline void widen(const element *from, int64_t step, int64_t count, int64_t ahead,
+                         float *to) {
+  int64_t i = 0;
+  if (step == 1) {
+    for (; i + LANES <= count; i += LANES) {
+      __builtin_prefetch(from + i + ahead);
+      store_f32(to + i, load_elements(from + i));
+    }
+    if (i < count) store_f32(to + i, load_part(from + i, count - i));
+  } else if (step == 0 && count > 0) {
+    const floats same = all(widen_one(*from));
+    for (; i < count; i += LANES) store_f32(to + i, same);
+  } else {
+    for (; i < count; i++) to[i] = widen_one(from[i * step]);
+  }
+}
+
+/* Contiguous outputs as floats: where they are, if they are floats, else copied to room. */
+static inline const float *widened(const element *from, int64_t count, float *room) {
+  if (ELEMENT_IS_FLOAT) return (const float *)(const void *)from;
+  widen(from, 1, count, 0, room);
+  return room;
+}
+
+/* --- gradInput --- */
+
+struct grad_in {
+  element *address;
+  const struct pg_strides *strides;
+  const struct pg_pooling *pool;
+  struct pg_contiguity contiguity;
+  bool nontemporal; /* it is so large that no cache would keep it */
+};
+
+static inline struct grad_in grad_in_of(const struct pg_facts *facts, void *address,
+                                        const struct pg_strides *strides) {
+  return (struct grad_in){.address = address,
+                          .strides = strides,
+                          .pool = &facts->pool,
+                          .contiguity = facts->in,
+                          .nontemporal = pg_prefers_nontemporal(facts->grad_in_bytes)};
+}
+
+/* The first cell of a box in its i-th plane. */
+static inline element *first_cell(const struct grad_in *g, const struct pg_box *b, int64_t i) {
+  const int64_t plane = b->first + i, n = plane / g->pool->c, c = plane % g->pool->c;
+  return g->address + pg_offset(g->strides, n, c, b->d.begin, b->h.begin, b->w.begin);
+}
+
+/* Do the cells of a box follow each other in each plane? */
+static inline bool is_contiguous(const struct grad_in *g, const struct pg_box *b) {
+  const struct pg_pooling *p = g->pool;
+  const bool rows = pg_length(b->w) == p->w.in, slices = pg_length(b->h) == p->h.in;
+  return g->contiguity.planes &&
+         (b->cells == pg_length(b->w) || (rows && (slices || pg_length(b->d) == 1)));
+}
+
+static inline void write_plane(const struct grad_in *g, const struct pg_box *b, element *to,
+                               const element *from) {
+  const int64_t width = pg_length(b->w), height = pg_length(b->h), *s = g->strides->of;
+  if (is_contiguous(g, b)) {
+    copy_bytes(to, from, b->cells * (int64_t)sizeof *from, g->nontemporal);
+    return;
+  }
+  for (int64_t d = 0; d < pg_length(b->d); d++)
+    for (int64_t h = 0; h < height; h++, from += width) {
+      element *row = to + d * s[PG_D] + h * s[PG_H];
+      if (s[PG_W] == 1)
+        copy_bytes(row, from, width * (int64_t)sizeof *from, g->nontemporal);
+      else
+        for (int64_t w = 0; w < width; w++) row[w * s[PG_W]] = from[w];
+    }
+}
+
+/* Copies a finished box, plane by plane, to gradInput. */
+static inline void write_box(const struct grad_in *g, const struct pg_box *b, const element *from) {
+  if (b->whole && g->contiguity.all) {
+    const int64_t cells = b->planes * b->cells;
+    copy_bytes(g->address + b->first * b->cells, from, cells * (int64_t)sizeof *from,
+               g->nontemporal);
+    return;
+  }
+  for (int64_t i = 0; i < b->planes; i++, from += b->cells)
+    write_plane(g, b, first_cell(g, b, i), from);
+}
+
+/* --- Rows that are stored as they are computed --- */
+
+/* Where the rows of one plane's box go: through a line writer, directly into gradInput, or into a
+ * room from which write_box copies them later (for rows that are not contiguous). */
+struct destination {
+  struct line_writer *writer; /* or NULL */
+  element *plane;             /* the box in gradInput or in the room */
+  element *at;                /* the rows that are being computed */
+  int64_t row, slice;         /* steps between them */
+  const element *end; /* whole vectors may be stored up to here: what they spoil is stored later */
+};
+
+static inline struct destination destination_of(const struct grad_in *g, const struct pg_box *b,
+                                                int64_t i, struct line_writer *writer,
+                                                element *room) {
+  struct destination t = {.row = g->strides->of[PG_H], .slice = g->strides->of[PG_D]};
+  t.plane = first_cell(g, b, i);
+  t.end = t.plane;
+  if (!g->contiguity.rows) {
+    t.plane = room + i * b->cells;
+    t.row = pg_length(b->w);
+    t.slice = t.row * pg_length(b->h);
+    t.end = t.plane + b->cells + LANES;
+  } else if (is_contiguous(g, b)) {
+    t.writer = g->nontemporal ? writer : NULL;
+    t.end = t.plane + (b->whole && g->contiguity.all ? b->planes - i : 1) * b->cells;
+  }
+  return t;
+}
+
+/* The next rows to be computed are those from h on, of slice d. */
+static inline void begin_rows(struct destination *t, int64_t d, int64_t h) {
+  t->at = t->plane + d * t->slice + h * t->row;
+  if (t->writer == NULL) return;
+  t->at = (element *)(void *)writer_place(t->writer, t->at);
+  t->end = (const element *)(const void *)(t->writer->room + WRITER_ROOM);
+}
+
+/* They were so many cells. */
+static inline void end_rows(const struct destination *t, int64_t cells) {
+  if (t->writer != NULL) writer_advance(t->writer, cells * (int64_t)sizeof(element));
+}
+
+/* How many rows are computed at once: so few that the memory sees one stream of stores, whatever
+ * their order. */
+static inline int64_t rows_at_once(const struct pg_box *b) {
+  const int64_t rows = WRITER_FULL / (pg_length(b->w) * (int64_t)sizeof(element));
+  return rows < 2 ? 2 : rows;
+}
+
+/* Stores a vector of a row of which `left` cells are to come; `end`: of its destination. */
+static inline void store_cells(const element *end, element *to, packed v, int64_t left) {
+  if (left >= LANES || end - to >= LANES)
+    store_packed(to, v);
+  else
+    store_part(to, v, left);
+}
+
+/* --- Channels last --- */
+
+/* Stores `part` channels of a cell, 1 to LANES. */
+static inline void store_channels(element *to, packed v, int64_t part) {
+  if (part == LANES)
+    store_packed(to, v);
+  else
+    store_part(to, v, part);
+}
+
+/* Copies a row of cells of an interleaved box to gradInput, past the caches. */
+static inline void write_interleaved_row(const struct grad_in *g, const struct pg_box *b, int64_t d,
+                                         int64_t h, const element *from) {
+  const int64_t *s = g->strides->of, width = pg_length(b->w);
+  element *to = first_cell(g, b, 0) + d * s[PG_D] + h * s[PG_H];
+  if (s[PG_W] == b->planes) {
+    copy_bytes(to, from, width * b->planes * (int64_t)sizeof *from, true);
+    return;
+  }
+  for (int64_t w = 0; w < width; w++)
+    copy_bytes(to + w * s[PG_W], from + w * b->planes, b->planes * (int64_t)sizeof *from, true);
+}
+
+#endif

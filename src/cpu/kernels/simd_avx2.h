@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of 8 lanes for AVX2, F16C and FMA; what each function means is in simd_scalar.h. */
+#ifndef PG_SIMD_AVX2_H_
+#define PG_SIMD_AVX2_H_
+
+#if !defined(__AVX2__) || !defined(__F16C__) || !defined(__FMA__)
+#error "this file needs -mavx2 -mf16c -mfma"
+#endif
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/half.h"
+
+enum { LANES = 8 };
+typedef __m256 floats;
+typedef __m256i ints;
+
+static inline __m256i first_lanes(int64_t count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline floats zeros(void) { return _mm256_setzero_ps(); }
+static inline floats all(float x) { return _mm256_set1_ps(x); }
+static inline ints all_i(int32_t x) { return _mm256_set1_epi32(x); }
+static inline floats add(floats a, floats b) { return _mm256_add_ps(a, b); }
+static inline floats times(floats a, floats b) { return _mm256_mul_ps(a, b); }
+static inline floats over(floats a, floats b) { return _mm256_div_ps(a, b); }
+static inline ints add_i(ints a, ints b) { return _mm256_add_epi32(a, b); }
+static inline ints sub_i(ints a, ints b) { return _mm256_sub_epi32(a, b); }
+
+static inline floats load_f32(const float *p) { return _mm256_loadu_ps(p); }
+static inline floats load_part_f32(const float *p, int64_t count) {
+  return _mm256_maskload_ps(p, first_lanes(count));
+}
+typedef floats packed_f32;
+static inline packed_f32 pack_f32(floats v) { return v; }
+static inline packed_f32 pack_exact_f32(floats v) { return v; }
+static inline void store_part_f32(float *p, packed_f32 v, int64_t count) {
+  _mm256_maskstore_ps(p, first_lanes(count), v);
+}
+static inline void store_f32(float *p, floats v) { _mm256_storeu_ps(p, v); }
+
+/* Eight halves of which the first are there. */
+static inline __m128i part_of_halves(const uint16_t *p, int64_t count) {
+  uint16_t copy[8] = {0};
+  for (int64_t i = 0; i < count; i++) copy[i] = p[i];
+  return _mm_loadu_si128((const void *)copy);
+}
+static inline void store_part_of_halves(uint16_t *p, __m128i v, int64_t count) {
+  uint16_t copy[8];
+  _mm_storeu_si128((void *)copy, v);
+  for (int64_t i = 0; i < count; i++) p[i] = copy[i];
+}
+
+static inline floats load_f16(const uint16_t *p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128((const void *)p));
+}
+static inline floats load_part_f16(const uint16_t *p, int64_t count) {
+  return _mm256_cvtph_ps(part_of_halves(p, count));
+}
+typedef __m128i packed_f16;
+static inline packed_f16 pack_f16(floats v) {
+  return _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
+}
+static inline packed_f16 pack_exact_f16(floats v) { return pack_f16(v); }
+static inline void store_f16(uint16_t *p, packed_f16 v) { _mm_storeu_si128((void *)p, v); }
+static inline void store_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
+  store_part_of_halves(p, v, count);
+}
+
+static inline floats from_bf16(__m128i half) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+}
+static inline floats load_bf16(const uint16_t *p) {
+  return from_bf16(_mm_loadu_si128((const void *)p));
+}
+static inline floats load_part_bf16(const uint16_t *p, int64_t count) {
+  return from_bf16(part_of_halves(p, count));
+}
+
+/* To nearest even in integers. */
+typedef __m128i packed_bf16;
+static inline packed_bf16 pack_bf16(floats v) {
+  const __m256i bits = _mm256_castps_si256(v);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i sum = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+  const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+  const __m256i wide = _mm256_srli_epi32(_mm256_blendv_epi8(sum, quiet, nan), 16);
+  return _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+}
+static inline packed_bf16 pack_exact_bf16(floats v) {
+  const __m256i wide = _mm256_srli_epi32(_mm256_castps_si256(v), 16);
+  return _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+}
+static inline void store_bf16(uint16_t *p, packed_bf16 v) { _mm_storeu_si128((void *)p, v); }
+static inline void store_part_bf16(uint16_t *p, packed_bf16 v, int64_t count) {
+  store_part_of_halves(p, v, count);
+}
+
+static inline ints load_i32(const int32_t *p) { return _mm256_loadu_si256((const void *)p); }
+static inline void store_i32(int32_t *p, ints v) { _mm256_storeu_si256((void *)p, v); }
+
+static inline ints load_i64(const int64_t *p) {
+  const __m256 a = _mm256_loadu_ps((const float *)(const void *)p);
+  const __m256 b = _mm256_loadu_ps((const float *)(const void *)(p + 4));
+  const __m256 mixed = _mm256_shuffle_ps(a, b, 0x88); /* 0 1 4 5 2 3 6 7 */
+  return _mm256_permute4x64_epi64(_mm256_castps_si256(mixed), 0xd8);
+}
+static inline ints load_part_i32(const int32_t *p, int64_t count) {
+  return _mm256_maskload_epi32(p, first_lanes(count));
+}
+static inline ints load_part_i64(const int64_t *p, int64_t count) {
+  int32_t copy[8] = {0};
+  for (int64_t i = 0; i < count; i++) copy[i] = (int32_t)(uint32_t)(uint64_t)p[i];
+  return load_i32(copy);
+}
+static inline bool fit_i32(const int64_t *p, int64_t count) {
+  uint64_t bits = 0;
+  if (count == LANES) {
+    const __m256i a = _mm256_loadu_si256((const void *)p);
+    const __m256i b = _mm256_loadu_si256((const void *)(p + 4));
+    const __m256i high = _mm256_set1_epi64x(~INT64_C(0x7fffffff));
+    return _mm256_testz_si256(_mm256_or_si256(a, b), high) != 0;
+  }
+  for (int64_t i = 0; i < count; i++) bits |= (uint64_t)p[i];
+  return bits >> 31 == 0;
+}
+
+static inline floats permute(floats v, ints lane) { return _mm256_permutevar8x32_ps(v, lane); }
+static inline ints permute_i(ints v, ints lane) { return _mm256_permutevar8x32_epi32(v, lane); }
+
+/* A sum that began at +0 is never -0, so adding +0 changes nothing. */
+static inline floats add_where(floats sum, floats term, __m256i mask) {
+  return _mm256_add_ps(sum, _mm256_and_ps(term, _mm256_castsi256_ps(mask)));
+}
+static inline floats add_equal(floats sum, floats term, ints a, ints b) {
+  return add_where(sum, term, _mm256_cmpeq_epi32(a, b));
+}
+static inline floats add_above(floats sum, floats term, ints count, ints rank) {
+  return add_where(sum, term, _mm256_cmpgt_epi32(count, rank));
+}
+
+typedef __m256i truths;
+static inline truths none(void) { return _mm256_setzero_si256(); }
+static inline truths below(ints a, ints b) { /* unsigned */
+  const __m256i flip = _mm256_set1_epi32(INT32_MIN);
+  return _mm256_cmpgt_epi32(_mm256_xor_si256(b, flip), _mm256_xor_si256(a, flip));
+}
+static inline truths either(truths a, truths b) { return _mm256_or_si256(a, b); }
+static inline truths both(truths a, truths b) { return _mm256_and_si256(a, b); }
+static inline bool every(truths a, int64_t count) {
+  return _mm256_testc_si256(a, first_lanes(count)) != 0;
+}
+
+/* See simd_avx512.h. */
+static inline floats divide(floats g, floats d, floats r) {
+  const __m256i size = _mm256_and_si256(_mm256_castps_si256(g), _mm256_set1_epi32(0x7fffffff));
+  const __m256i large = _mm256_cmpgt_epi32(size, _mm256_set1_epi32(0x0d7fffff)); /* 2^-100 */
+  const __m256i finite = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x7f800000), size);
+  const __m256i zero = _mm256_cmpeq_epi32(size, _mm256_setzero_si256());
+  const __m256i usual = _mm256_or_si256(_mm256_and_si256(large, finite), zero);
+  if (__builtin_expect(_mm256_testc_si256(usual, _mm256_set1_epi32(-1)) == 0, 0))
+    return _mm256_div_ps(g, d);
+  const __m256 guess = _mm256_mul_ps(g, r);
+  return _mm256_fmadd_ps(_mm256_fnmadd_ps(guess, d, g), r, guess);
+}
+
+static inline ints load_i64_collecting(const int64_t *p, ints *noted) {
+  const __m256i low = _mm256_loadu_si256((const void *)p);
+  const __m256i high = _mm256_loadu_si256((const void *)(p + 4));
+  *noted = _mm256_or_si256(*noted, _mm256_or_si256(low, high));
+  return load_i64(p);
+}
+static inline bool high_halves_are_zero(ints noted) {
+  return _mm256_testz_si256(noted, _mm256_set1_epi64x(~INT64_C(0xffffffff))) != 0;
+}
+
+static inline ints least_u(ints a, ints b) { return _mm256_min_epu32(a, b); }
+static inline bool nowhere(truths a) { return _mm256_testz_si256(a, a) != 0; }
+
+/* Rounded, where nothing is NaN. */
+static inline __m256i upper_half(floats v) {
+  const __m256i bits = _mm256_castps_si256(v), upper = _mm256_srli_epi32(bits, 16);
+  const __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
+  const __m256i sum = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+  return _mm256_srli_epi32(sum, 16);
+}
+static inline void store_two_bf16(uint16_t *p, floats v, uint16_t *q, floats w) {
+  if (__builtin_expect(_mm256_movemask_ps(_mm256_cmp_ps(v, w, _CMP_UNORD_Q)) != 0, 0)) {
+    store_bf16(p, pack_bf16(v));
+    store_bf16(q, pack_bf16(w));
+    return;
+  }
+  const __m256i mixed = _mm256_packus_epi32(upper_half(v), upper_half(w));
+  const __m256i both = _mm256_permute4x64_epi64(mixed, 0xd8); /* 0 2 1 3 */
+  _mm_storeu_si128((void *)p, _mm256_castsi256_si128(both));
+  _mm_storeu_si128((void *)q, _mm256_extracti128_si256(both, 1));
+}
+
+static inline void store_pairs_f32(float *p, floats even, floats odd) {
+  const __m256 a = _mm256_unpacklo_ps(even, odd), b = _mm256_unpackhi_ps(even, odd);
+  _mm256_storeu_ps(p, _mm256_permute2f128_ps(a, b, 0x20));
+  _mm256_storeu_ps(p + LANES, _mm256_permute2f128_ps(a, b, 0x31));
+}
+static inline void store_pairs_of_halves(uint16_t *p, __m128i even, __m128i odd) {
+  _mm_storeu_si128((void *)p, _mm_unpacklo_epi16(even, odd));
+  _mm_storeu_si128((void *)(p + LANES), _mm_unpackhi_epi16(even, odd));
+}
+static inline void store_pairs_f16(uint16_t *p, floats even, floats odd) {
+  store_pairs_of_halves(p, pack_f16(even), pack_f16(odd));
+}
+static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) {
+  const __m256i lower = _mm256_srli_epi32(_mm256_castps_si256(even), 16);
+  _mm256_storeu_si256((void *)p, _mm256_blend_epi16(lower, _mm256_castps_si256(odd), 0xaa));
+}
+static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
+  store_pairs_of_halves(p, pack_bf16(even), pack_bf16(odd));
+}
+
+static inline void store_line_nontemporal(void *to, const void *from) {
+  const __m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256((const __m256i *)from + 1);
+  _mm256_stream_si256(to, a);
+  _mm256_stream_si256((__m256i *)to + 1, b);
+}
+static inline void fence_nontemporal(void) { _mm_sfence(); }
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of 16 lanes for AVX-512 F, BW, DQ and VL; what each function means is in simd_scalar.h.
+ */
+#ifndef PG_SIMD_AVX512_H_
+#define PG_SIMD_AVX512_H_
+
+#if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512DQ__) || \
+    !defined(__AVX512VL__)
+#error "this file needs -mavx512f -mavx512bw -mavx512dq -mavx512vl"
+#endif
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/half.h"
+
+enum { LANES = 16 };
+typedef __m512 floats;
+typedef __m512i ints;
+
+static inline __mmask16 first_lanes(int64_t count) { return (__mmask16)((1u << count) - 1); }
+
+static inline floats zeros(void) { return _mm512_setzero_ps(); }
+static inline floats all(float x) { return _mm512_set1_ps(x); }
+static inline ints all_i(int32_t x) { return _mm512_set1_epi32(x); }
+static inline floats add(floats a, floats b) { return _mm512_add_ps(a, b); }
+static inline floats times(floats a, floats b) { return _mm512_mul_ps(a, b); }
+static inline floats over(floats a, floats b) { return _mm512_div_ps(a, b); }
+static inline ints add_i(ints a, ints b) { return _mm512_add_epi32(a, b); }
+static inline ints sub_i(ints a, ints b) { return _mm512_sub_epi32(a, b); }
+
+static inline floats load_f32(const float *p) { return _mm512_loadu_ps(p); }
+static inline floats load_part_f32(const float *p, int64_t count) {
+  return _mm512_maskz_loadu_ps(first_lanes(count), p);
+}
+typedef floats packed_f32;
+static inline packed_f32 pack_f32(floats v) { return v; }
+static inline packed_f32 pack_exact_f32(floats v) { return v; }
+static inline void store_part_f32(float *p, packed_f32 v, int64_t count) {
+  _mm512_mask_storeu_ps(p, first_lanes(count), v);
+}
+static inline void store_f32(float *p, floats v) { _mm512_storeu_ps(p, v); }
+
+static inline floats load_f16(const uint16_t *p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)p));
+}
+static inline floats load_part_f16(const uint16_t *p, int64_t count) {
+  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(count), p));
+}
+typedef __m256i packed_f16;
+/* Masked by all lanes: without optimisation the plain name is a macro of gcc that converts -1. */
+static inline packed_f16 pack_f16(floats v) {
+  return _mm512_maskz_cvtps_ph(0xffff, v, _MM_FROUND_TO_NEAREST_INT);
+}
+static inline packed_f16 pack_exact_f16(floats v) { return pack_f16(v); }
+static inline void store_f16(uint16_t *p, packed_f16 v) { _mm256_storeu_si256((void *)p, v); }
+static inline void store_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
+  _mm256_mask_storeu_epi16(p, first_lanes(count), v);
+}
+
+static inline floats from_bf16(__m256i half) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+static inline floats load_bf16(const uint16_t *p) {
+  return from_bf16(_mm256_loadu_si256((const void *)p));
+}
+static inline floats load_part_bf16(const uint16_t *p, int64_t count) {
+  return from_bf16(_mm256_maskz_loadu_epi16(first_lanes(count), p));
+}
+
+/* To nearest even in integers: the bf16 instructions of newer CPUs flush subnormals. */
+typedef __m256i packed_bf16;
+static inline packed_bf16 pack_bf16(floats v) {
+  const __m512i bits = _mm512_castps_si512(v);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i sum = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+  const __m512i all = _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(0x400000));
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(all, 16));
+}
+/* What came from bf16 needs no rounding. */
+static inline packed_bf16 pack_exact_bf16(floats v) {
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(v), 16));
+}
+static inline void store_bf16(uint16_t *p, packed_bf16 v) { _mm256_storeu_si256((void *)p, v); }
+static inline void store_part_bf16(uint16_t *p, packed_bf16 v, int64_t count) {
+  _mm256_mask_storeu_epi16(p, first_lanes(count), v);
+}
+
+static inline ints load_i32(const int32_t *p) { return _mm512_loadu_si512(p); }
+static inline void store_i32(int32_t *p, ints v) { _mm512_storeu_si512(p, v); }
+
+static inline ints load_i64(const int64_t *p) {
+  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  return _mm512_permutex2var_epi32(_mm512_loadu_si512(p), even, _mm512_loadu_si512(p + 8));
+}
+static inline ints load_part_i32(const int32_t *p, int64_t count) {
+  return _mm512_maskz_loadu_epi32(first_lanes(count), p);
+}
+static inline __m512i low_part(const int64_t *p, int64_t count) {
+  return _mm512_maskz_loadu_epi64((__mmask8)first_lanes(count < 8 ? count : 8), p);
+}
+static inline __m512i high_part(const int64_t *p, int64_t count) {
+  return _mm512_maskz_loadu_epi64((__mmask8)first_lanes(count > 8 ? count - 8 : 0), p + 8);
+}
+static inline ints load_part_i64(const int64_t *p, int64_t count) {
+  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  return _mm512_permutex2var_epi32(low_part(p, count), even, high_part(p, count));
+}
+static inline bool fit_i32(const int64_t *p, int64_t count) {
+  const __m512i both = _mm512_or_si512(low_part(p, count), high_part(p, count));
+  return _mm512_test_epi64_mask(both, _mm512_set1_epi64(~INT64_C(0x7fffffff))) == 0;
+}
+
+static inline floats permute(floats v, ints lane) { return _mm512_permutexvar_ps(lane, v); }
+static inline ints permute_i(ints v, ints lane) { return _mm512_permutexvar_epi32(lane, v); }
+
+static inline floats add_equal(floats sum, floats term, ints a, ints b) {
+  return _mm512_mask_add_ps(sum, _mm512_cmpeq_epi32_mask(a, b), sum, term);
+}
+static inline floats add_above(floats sum, floats term, ints count, ints rank) {
+  return _mm512_mask_add_ps(sum, _mm512_cmpgt_epi32_mask(count, rank), sum, term);
+}
+
+typedef __mmask16 truths;
+static inline truths none(void) { return 0; }
+static inline truths below(ints a, ints b) { return _mm512_cmplt_epu32_mask(a, b); }
+static inline truths either(truths a, truths b) { return a | b; }
+static inline truths both(truths a, truths b) { return a & b; }
+static inline bool every(truths a, int64_t count) {
+  return (__mmask16)(a | ~first_lanes(count)) == 0xffff;
+}
+
+/* g / d by the reciprocal r = 1 / d: the remainder of the first guess is exact, so the second
+ * guess rounds as the quotient does, for whole d up to 2^20 and quotients that are normal numbers
+ * (docs/numerics.md).  Else the processor divides, which takes several times longer. */
+static inline floats divide(floats g, floats d, floats r) {
+  const __m512i size = _mm512_and_si512(_mm512_castps_si512(g), _mm512_set1_epi32(0x7fffffff));
+  const __m512i least = _mm512_set1_epi32(0x0d800000); /* 2^-100 */
+  const __mmask16 usual =
+      _mm512_cmplt_epu32_mask(_mm512_sub_epi32(size, least), _mm512_set1_epi32(0x72000000)) |
+      _mm512_testn_epi32_mask(size, size);
+  if (__builtin_expect(usual != 0xffff, 0)) return _mm512_div_ps(g, d);
+  const __m512 guess = _mm512_mul_ps(g, r);
+  return _mm512_fmadd_ps(_mm512_fnmadd_ps(guess, d, g), r, guess);
+}
+
+static inline ints load_i64_collecting(const int64_t *p, ints *noted) {
+  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  const __m512i low = _mm512_loadu_si512(p), high = _mm512_loadu_si512(p + 8);
+  *noted = _mm512_ternarylogic_epi64(*noted, low, high, 0xfe); /* or */
+  return _mm512_permutex2var_epi32(low, even, high);
+}
+static inline bool high_halves_are_zero(ints noted) {
+  return _mm512_test_epi64_mask(noted, _mm512_set1_epi64(~INT64_C(0xffffffff))) == 0;
+}
+
+static inline ints least_u(ints a, ints b) { return _mm512_min_epu32(a, b); }
+static inline bool nowhere(truths a) { return a == 0; }
+
+/* Rounded, in the upper halves, where nothing is NaN. */
+static inline __m512i upper_half(floats v) {
+  const __m512i bits = _mm512_castps_si512(v);
+  const __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
+  const __m512i sum = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
+  return _mm512_mask_add_epi32(sum, odd, sum, _mm512_set1_epi32(1));
+}
+static inline void store_two_bf16(uint16_t *p, floats v, uint16_t *q, floats w) {
+  if (__builtin_expect(_mm512_cmp_ps_mask(v, w, _CMP_UNORD_Q) != 0, 0)) {
+    store_bf16(p, pack_bf16(v));
+    store_bf16(q, pack_bf16(w));
+    return;
+  }
+  const __m512i odd =
+      _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
+                       25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+  const __m512i both = _mm512_permutex2var_epi16(upper_half(v), odd, upper_half(w));
+  _mm256_storeu_si256((void *)p, _mm512_castsi512_si256(both));
+  _mm256_storeu_si256((void *)q, _mm512_extracti64x4_epi64(both, 1));
+}
+
+static inline void store_pairs_f32(float *p, floats even, floats odd) {
+  const __m512i low = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  _mm512_storeu_ps(p, _mm512_permutex2var_ps(even, low, odd));
+  _mm512_storeu_ps(p + LANES, _mm512_permutex2var_ps(even, high, odd));
+}
+static inline void store_pairs_f16(uint16_t *p, floats even, floats odd) {
+  const __m512i lower = _mm512_cvtepu16_epi32(pack_f16(even));
+  const __m512i upper = _mm512_slli_epi32(_mm512_cvtepu16_epi32(pack_f16(odd)), 16);
+  _mm512_storeu_si512(p, _mm512_or_si512(lower, upper));
+}
+static inline void store_upper_halves(uint16_t *p, __m512i even, __m512i odd) {
+  _mm512_storeu_si512(p, _mm512_mask_mov_epi16(_mm512_srli_epi32(even, 16), 0xaaaaaaaau, odd));
+}
+static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) {
+  store_upper_halves(p, _mm512_castps_si512(even), _mm512_castps_si512(odd));
+}
+static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
+  if (__builtin_expect(_mm512_cmp_ps_mask(even, odd, _CMP_UNORD_Q) != 0, 0)) {
+    const __m512i upper = _mm512_slli_epi32(_mm512_cvtepu16_epi32(pack_bf16(odd)), 16);
+    _mm512_storeu_si512(p, _mm512_or_si512(_mm512_cvtepu16_epi32(pack_bf16(even)), upper));
+    return;
+  }
+  store_upper_halves(p, upper_half(even), upper_half(odd));
+}
+
+/* 64 bytes past the caches; to is aligned to 64. */
+static inline void store_line_nontemporal(void *to, const void *from) {
+  _mm512_stream_si512(to, _mm512_loadu_si512(from));
+}
+static inline void fence_nontemporal(void) { _mm_sfence(); }
+
+#endif

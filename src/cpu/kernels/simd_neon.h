@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of 4 lanes for NEON on aarch64; what each function means is in simd_scalar.h. */
+#ifndef PG_SIMD_NEON_H_
+#define PG_SIMD_NEON_H_
+
+#if !defined(__AARCH64EL__) || !defined(__ARM_NEON)
+#error "this file needs NEON on aarch64, little-endian"
+#endif
+
+#include <arm_neon.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/half.h"
+
+enum { LANES = 4 };
+typedef float32x4_t floats;
+typedef int32x4_t ints;
+
+static inline uint32x4_t first_lanes(int64_t count) {
+  static const int32_t number[4] = {0, 1, 2, 3};
+  return vcltq_s32(vld1q_s32(number), vdupq_n_s32((int32_t)count));
+}
+
+static inline floats zeros(void) { return vdupq_n_f32(0); }
+static inline floats all(float x) { return vdupq_n_f32(x); }
+static inline ints all_i(int32_t x) { return vdupq_n_s32(x); }
+static inline floats add(floats a, floats b) { return vaddq_f32(a, b); }
+static inline floats times(floats a, floats b) { return vmulq_f32(a, b); }
+static inline floats over(floats a, floats b) { return vdivq_f32(a, b); }
+static inline ints add_i(ints a, ints b) { return vaddq_s32(a, b); }
+static inline ints sub_i(ints a, ints b) { return vsubq_s32(a, b); }
+
+/* As bytes: halves are copied through these too, and may lie at any even address. */
+static inline floats load_f32(const float *p) {
+  return vreinterpretq_f32_u8(vld1q_u8((const void *)p));
+}
+static inline floats load_part_f32(const float *p, int64_t count) {
+  floats v = zeros();
+  if (count >= 4) return load_f32(p);
+  if (count > 0) v = vsetq_lane_f32(p[0], v, 0);
+  if (count > 1) v = vsetq_lane_f32(p[1], v, 1);
+  if (count > 2) v = vsetq_lane_f32(p[2], v, 2);
+  return v;
+}
+static inline void store_f32(float *p, floats v) { vst1q_u8((void *)p, vreinterpretq_u8_f32(v)); }
+
+typedef floats packed_f32;
+static inline packed_f32 pack_f32(floats v) { return v; }
+static inline packed_f32 pack_exact_f32(floats v) { return v; }
+static inline void store_part_f32(float *p, packed_f32 v, int64_t count) {
+  if (count > 0) p[0] = vgetq_lane_f32(v, 0);
+  if (count > 1) p[1] = vgetq_lane_f32(v, 1);
+  if (count > 2) p[2] = vgetq_lane_f32(v, 2);
+  if (count > 3) p[3] = vgetq_lane_f32(v, 3);
+}
+
+/* Four halves of which the first are there. */
+static inline uint16x4_t part_of_halves(const uint16_t *p, int64_t count) {
+  uint16x4_t v = vdup_n_u16(0);
+  if (count > 0) v = vset_lane_u16(p[0], v, 0);
+  if (count > 1) v = vset_lane_u16(p[1], v, 1);
+  if (count > 2) v = vset_lane_u16(p[2], v, 2);
+  if (count > 3) v = vset_lane_u16(p[3], v, 3);
+  return v;
+}
+static inline void store_part_of_halves(uint16_t *p, uint16x4_t v, int64_t count) {
+  if (count > 0) p[0] = vget_lane_u16(v, 0);
+  if (count > 1) p[1] = vget_lane_u16(v, 1);
+  if (count > 2) p[2] = vget_lane_u16(v, 2);
+  if (count > 3) p[3] = vget_lane_u16(v, 3);
+}
+
+/* IEEE halves, to nearest even: float_env.h sees to it. */
+static inline floats from_f16(uint16x4_t half) { return vcvt_f32_f16(vreinterpret_f16_u16(half)); }
+static inline floats load_f16(const uint16_t *p) { return from_f16(vld1_u16(p)); }
+static inline floats load_part_f16(const uint16_t *p, int64_t count) {
+  return from_f16(part_of_halves(p, count));
+}
+typedef uint16x4_t packed_f16;
+static inline packed_f16 pack_f16(floats v) { return vreinterpret_u16_f16(vcvt_f16_f32(v)); }
+static inline void store_f16(uint16_t *p, packed_f16 v) { vst1_u16(p, v); }
+static inline packed_f16 pack_exact_f16(floats v) { return pack_f16(v); }
+static inline void store_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
+  store_part_of_halves(p, v, count);
+}
+
+static inline floats from_bf16(uint16x4_t half) {
+  return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(half), 16));
+}
+static inline floats load_bf16(const uint16_t *p) { return from_bf16(vld1_u16(p)); }
+static inline floats load_part_bf16(const uint16_t *p, int64_t count) {
+  return from_bf16(part_of_halves(p, count));
+}
+
+/* To nearest even in integers: not every CPU has the bf16 instructions. */
+typedef uint16x4_t packed_bf16;
+static inline packed_bf16 pack_bf16(floats v) {
+  const uint32x4_t bits = vreinterpretq_u32_f32(v);
+  const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+  const uint32x4_t sum = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
+  const uint32x4_t number = vceqq_f32(v, v); /* not NaN */
+  const uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
+  return vshrn_n_u32(vbslq_u32(number, sum, quiet), 16);
+}
+static inline void store_bf16(uint16_t *p, packed_bf16 v) { vst1_u16(p, v); }
+static inline packed_bf16 pack_exact_bf16(floats v) { return pack_bf16(v); }
+static inline void store_part_bf16(uint16_t *p, packed_bf16 v, int64_t count) {
+  store_part_of_halves(p, v, count);
+}
+
+static inline ints load_i32(const int32_t *p) { return vld1q_s32(p); }
+static inline void store_i32(int32_t *p, ints v) { vst1q_s32(p, v); }
+
+static inline ints load_i64(const int64_t *p) {
+  return vuzp1q_s32(vreinterpretq_s32_s64(vld1q_s64(p)), vreinterpretq_s32_s64(vld1q_s64(p + 2)));
+}
+static inline ints load_part_i32(const int32_t *p, int64_t count) {
+  ints v = all_i(0);
+  if (count >= 4) return load_i32(p);
+  if (count > 0) v = vsetq_lane_s32(p[0], v, 0);
+  if (count > 1) v = vsetq_lane_s32(p[1], v, 1);
+  if (count > 2) v = vsetq_lane_s32(p[2], v, 2);
+  return v;
+}
+static inline ints load_part_i64(const int64_t *p, int64_t count) {
+  ints v = all_i(0);
+  if (count >= 4) return load_i64(p);
+  if (count > 0) v = vsetq_lane_s32((int32_t)p[0], v, 0);
+  if (count > 1) v = vsetq_lane_s32((int32_t)p[1], v, 1);
+  if (count > 2) v = vsetq_lane_s32((int32_t)p[2], v, 2);
+  return v;
+}
+static inline bool fit_i32(const int64_t *p, int64_t count) {
+  uint64_t bits = 0;
+  if (count == LANES) {
+    const uint64x2_t any = vreinterpretq_u64_s64(vorrq_s64(vld1q_s64(p), vld1q_s64(p + 2)));
+    return vmaxvq_u32(vreinterpretq_u32_u64(vshrq_n_u64(any, 31))) == 0;
+  }
+  for (int64_t i = 0; i < count; i++) bits |= (uint64_t)p[i];
+  return bits >> 31 == 0;
+}
+
+/* Lane i is bytes 4i to 4i + 3. */
+static inline uint8x16_t permute_bytes(uint8x16_t v, ints lane) {
+  const int32x4_t at = vmlaq_s32(vdupq_n_s32(0x03020100), lane, vdupq_n_s32(0x04040404));
+  return vqtbl1q_u8(v, vreinterpretq_u8_s32(at));
+}
+static inline floats permute(floats v, ints lane) {
+  return vreinterpretq_f32_u8(permute_bytes(vreinterpretq_u8_f32(v), lane));
+}
+static inline ints permute_i(ints v, ints lane) {
+  return vreinterpretq_s32_u8(permute_bytes(vreinterpretq_u8_s32(v), lane));
+}
+
+/* A sum that began at +0 is never -0, so adding +0 changes nothing. */
+static inline floats add_where(floats sum, floats term, uint32x4_t mask) {
+  return vaddq_f32(sum, vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(term), mask)));
+}
+static inline floats add_equal(floats sum, floats term, ints a, ints b) {
+  return add_where(sum, term, vceqq_s32(a, b));
+}
+static inline floats add_above(floats sum, floats term, ints count, ints rank) {
+  return add_where(sum, term, vcgtq_s32(count, rank));
+}
+
+typedef uint32x4_t truths;
+static inline truths none(void) { return vdupq_n_u32(0); }
+static inline truths below(ints a, ints b) {
+  return vcltq_u32(vreinterpretq_u32_s32(a), vreinterpretq_u32_s32(b));
+}
+static inline truths either(truths a, truths b) { return vorrq_u32(a, b); }
+static inline truths both(truths a, truths b) { return vandq_u32(a, b); }
+static inline bool every(truths a, int64_t count) {
+  return vminvq_u32(vornq_u32(a, first_lanes(count))) != 0;
+}
+
+/* No detour as in simd_avx512.h: with 4 lanes there is little to win. */
+static inline floats divide(floats g, floats d, floats r) {
+  (void)r;
+  return vdivq_f32(g, d);
+}
+
+static inline ints load_i64_collecting(const int64_t *p, ints *noted) {
+  const uint32x4_t a = vreinterpretq_u32_s64(vld1q_s64(p));
+  const uint32x4_t b = vreinterpretq_u32_s64(vld1q_s64(p + 2));
+  *noted = vorrq_s32(*noted, vreinterpretq_s32_u32(vuzp2q_u32(a, b)));
+  return vreinterpretq_s32_u32(vuzp1q_u32(a, b));
+}
+static inline bool high_halves_are_zero(ints noted) {
+  return vmaxvq_u32(vreinterpretq_u32_s32(noted)) == 0;
+}
+
+static inline ints least_u(ints a, ints b) {
+  return vreinterpretq_s32_u32(vminq_u32(vreinterpretq_u32_s32(a), vreinterpretq_u32_s32(b)));
+}
+static inline bool nowhere(truths a) { return vmaxvq_u32(a) == 0; }
+
+static inline void store_two_bf16(uint16_t *p, floats v, uint16_t *q, floats w) {
+  store_bf16(p, pack_bf16(v));
+  store_bf16(q, pack_bf16(w));
+}
+
+static inline void store_pairs_f32(float *p, floats even, floats odd) {
+  store_f32(p, vzip1q_f32(even, odd));
+  store_f32(p + LANES, vzip2q_f32(even, odd));
+}
+static inline void store_pairs_of_halves(uint16_t *p, uint16x4_t even, uint16x4_t odd) {
+  vst1_u16(p, vzip1_u16(even, odd));
+  vst1_u16(p + LANES, vzip2_u16(even, odd));
+}
+static inline void store_pairs_f16(uint16_t *p, floats even, floats odd) {
+  store_pairs_of_halves(p, pack_f16(even), pack_f16(odd));
+}
+static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
+  store_pairs_of_halves(p, pack_bf16(even), pack_bf16(odd));
+}
+static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) {
+  store_pairs_bf16(p, even, odd);
+}
+
+/* Plain stores: Arm's CPUs notice lines being written whole and do not fetch them. */
+static inline void store_line_nontemporal(void *to, const void *from) { memcpy(to, from, 64); }
+static inline void fence_nontemporal(void) {}
+
+#endif

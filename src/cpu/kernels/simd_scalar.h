@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of LANES lanes in plain C: what kernels are written in.  Each instruction set has a file
+ * with the same functions and the same bits, NaN payloads apart. */
+#ifndef PG_SIMD_SCALAR_H_
+#define PG_SIMD_SCALAR_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/half.h"
+
+enum { LANES = 4 };
+typedef struct {
+  float at[LANES];
+} floats;
+typedef struct {
+  int32_t at[LANES];
+} ints;
+
+#define EACH_LANE for (int i = 0; i < LANES; i++)
+
+static inline floats zeros(void) { return (floats){{0}}; }
+static inline floats all(float x) {
+  floats v;
+  EACH_LANE v.at[i] = x;
+  return v;
+}
+static inline ints all_i(int32_t x) {
+  ints v;
+  EACH_LANE v.at[i] = x;
+  return v;
+}
+static inline floats add(floats a, floats b) {
+  EACH_LANE a.at[i] += b.at[i];
+  return a;
+}
+static inline floats times(floats a, floats b) {
+  EACH_LANE a.at[i] *= b.at[i];
+  return a;
+}
+static inline floats over(floats a, floats b) {
+  EACH_LANE a.at[i] /= b.at[i];
+  return a;
+}
+/* Integers wrap. */
+static inline ints add_i(ints a, ints b) {
+  EACH_LANE a.at[i] = (int32_t)((uint32_t)a.at[i] + (uint32_t)b.at[i]);
+  return a;
+}
+static inline ints sub_i(ints a, ints b) {
+  EACH_LANE a.at[i] = (int32_t)((uint32_t)a.at[i] - (uint32_t)b.at[i]);
+  return a;
+}
+
+/* Elements at any address.  `part`: the first count, 0 to LANES, of them, the rest 0 or left
+ * alone.  `pack` rounds to elements, pack_exact where there
+ * is nothing to round, `store` stores them. */
+static inline floats load_part_f32(const float *p, int64_t count) {
+  floats v = zeros();
+  for (int64_t i = 0; i < count; i++) v.at[i] = p[i];
+  return v;
+}
+static inline floats load_f32(const float *p) { return load_part_f32(p, LANES); }
+static inline void store_f32(float *p, floats v) { EACH_LANE p[i] = v.at[i]; }
+
+typedef floats packed_f32;
+static inline packed_f32 pack_f32(floats v) { return v; }
+static inline packed_f32 pack_exact_f32(floats v) { return v; }
+static inline void store_part_f32(float *p, packed_f32 v, int64_t count) {
+  for (int64_t i = 0; i < count; i++) p[i] = v.at[i];
+}
+
+typedef struct {
+  uint16_t at[LANES];
+} halves;
+
+static inline void store_part_halves(uint16_t *p, halves v, int64_t count) {
+  for (int64_t i = 0; i < count; i++) p[i] = v.at[i];
+}
+
+static inline floats load_part_f16(const uint16_t *p, int64_t count) {
+  floats v = zeros();
+  for (int64_t i = 0; i < count; i++) v.at[i] = pg_float_of_fp16(p[i]);
+  return v;
+}
+static inline floats load_f16(const uint16_t *p) { return load_part_f16(p, LANES); }
+
+typedef halves packed_f16;
+static inline packed_f16 pack_f16(floats v) {
+  packed_f16 h;
+  EACH_LANE h.at[i] = pg_fp16_of_float(v.at[i]);
+  return h;
+}
+static inline packed_f16 pack_exact_f16(floats v) { return pack_f16(v); }
+static inline void store_part_f16(uint16_t *p, packed_f16 v, int64_t count) {
+  store_part_halves(p, v, count);
+}
+static inline void store_f16(uint16_t *p, packed_f16 v) { store_part_halves(p, v, LANES); }
+
+static inline floats load_part_bf16(const uint16_t *p, int64_t count) {
+  floats v = zeros();
+  for (int64_t i = 0; i < count; i++) v.at[i] = pg_float_of_bf16(p[i]);
+  return v;
+}
+static inline floats load_bf16(const uint16_t *p) { return load_part_bf16(p, LANES); }
+
+typedef halves packed_bf16;
+static inline packed_bf16 pack_bf16(floats v) {
+  packed_bf16 h;
+  EACH_LANE h.at[i] = pg_bf16_of_float(v.at[i]);
+  return h;
+}
+static inline packed_bf16 pack_exact_bf16(floats v) { return pack_bf16(v); }
+static inline void store_part_bf16(uint16_t *p, packed_bf16 v, int64_t count) {
+  store_part_halves(p, v, count);
+}
+static inline void store_bf16(uint16_t *p, packed_bf16 v) { store_part_halves(p, v, LANES); }
+
+static inline ints load_i32(const int32_t *p) {
+  ints v;
+  EACH_LANE v.at[i] = p[i];
+  return v;
+}
+static inline void store_i32(int32_t *p, ints v) { EACH_LANE p[i] = v.at[i]; }
+
+static inline ints load_part_i32(const int32_t *p, int64_t count) {
+  ints v = all_i(0);
+  for (int64_t i = 0; i < count; i++) v.at[i] = p[i];
+  return v;
+}
+
+/* The low halves; whether the first count are not negative and below 2^31. */
+static inline ints load_part_i64(const int64_t *p, int64_t count) {
+  ints v = all_i(0);
+  for (int64_t i = 0; i < count; i++) v.at[i] = (int32_t)(uint32_t)(uint64_t)p[i];
+  return v;
+}
+static inline ints load_i64(const int64_t *p) { return load_part_i64(p, LANES); }
+static inline bool fit_i32(const int64_t *p, int64_t count) {
+  uint64_t bits = 0;
+  for (int64_t i = 0; i < count; i++) bits |= (uint64_t)p[i];
+  return bits >> 31 == 0;
+}
+
+/* Lane i becomes lane lane[i], 0 to LANES - 1. */
+static inline floats permute(floats v, ints lane) {
+  floats to;
+  EACH_LANE to.at[i] = v.at[lane.at[i]];
+  return to;
+}
+static inline ints permute_i(ints v, ints lane) {
+  ints to;
+  EACH_LANE to.at[i] = v.at[lane.at[i]];
+  return to;
+}
+
+/* sum + term in the lanes where a == b, or count > rank; sum began at +0. */
+static inline floats add_equal(floats sum, floats term, ints a, ints b) {
+  EACH_LANE sum.at[i] += a.at[i] == b.at[i] ? term.at[i] : 0;
+  return sum;
+}
+static inline floats add_above(floats sum, floats term, ints count, ints rank) {
+  EACH_LANE sum.at[i] += count.at[i] > rank.at[i] ? term.at[i] : 0;
+  return sum;
+}
+
+/* A truth per lane; `below` compares as unsigned, `every` looks at the first count lanes. */
+typedef ints truths;
+static inline truths none(void) { return all_i(0); }
+static inline truths below(ints a, ints b) {
+  EACH_LANE a.at[i] = (uint32_t)a.at[i] < (uint32_t)b.at[i];
+  return a;
+}
+static inline truths either(truths a, truths b) {
+  EACH_LANE a.at[i] |= b.at[i];
+  return a;
+}
+static inline truths both(truths a, truths b) {
+  EACH_LANE a.at[i] &= b.at[i];
+  return a;
+}
+static inline bool every(truths a, int64_t count) {
+  bool yes = true;
+  for (int64_t i = 0; i < count; i++) yes = yes && a.at[i] != 0;
+  return yes;
+}
+
+/* g / d, rounded once; r is 1 / d, d a whole number up to 2^20, or r is not used. */
+static inline floats divide(floats g, floats d, floats r) {
+  (void)r;
+  EACH_LANE g.at[i] /= d.at[i];
+  return g;
+}
+
+/* The low halves, noting the high ones, all of them 0 if high_halves_are_zero. */
+static inline ints load_i64_collecting(const int64_t *p, ints *noted) {
+  EACH_LANE noted->at[i] |= (int32_t)(uint32_t)((uint64_t)p[i] >> 32);
+  return load_i64(p);
+}
+static inline bool high_halves_are_zero(ints noted) {
+  int32_t bits = 0;
+  EACH_LANE bits |= noted.at[i];
+  return bits == 0;
+}
+
+/* The lesser as unsigned; is a truth nowhere? */
+static inline ints least_u(ints a, ints b) {
+  EACH_LANE a.at[i] = (uint32_t)a.at[i] < (uint32_t)b.at[i] ? a.at[i] : b.at[i];
+  return a;
+}
+static inline bool nowhere(truths a) {
+  bool yes = true;
+  EACH_LANE yes = yes && a.at[i] == 0;
+  return yes;
+}
+
+/* Two vectors, rounded: some sets round two at the price of one. */
+static inline void store_two_bf16(uint16_t *p, floats v, uint16_t *q, floats w) {
+  store_bf16(p, pack_bf16(v));
+  store_bf16(q, pack_bf16(w));
+}
+
+/* Elements from the lanes of two vectors in turn. */
+static inline void store_pairs_f32(float *p, floats even, floats odd) {
+  for (int64_t i = 0; i < LANES; i++) p[2 * i] = even.at[i], p[2 * i + 1] = odd.at[i];
+}
+static inline void store_pairs_of_halves(uint16_t *p, halves even, halves odd) {
+  for (int64_t i = 0; i < LANES; i++) p[2 * i] = even.at[i], p[2 * i + 1] = odd.at[i];
+}
+static inline void store_pairs_f16(uint16_t *p, floats even, floats odd) {
+  store_pairs_of_halves(p, pack_f16(even), pack_f16(odd));
+}
+static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
+  store_pairs_of_halves(p, pack_bf16(even), pack_bf16(odd));
+}
+static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) {
+  store_pairs_bf16(p, even, odd);
+}
+
+static inline void store_line_nontemporal(void *to, const void *from) { memcpy(to, from, 64); }
+static inline void fence_nontemporal(void) {}
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which instruction set is used, and which method computes a problem. */
+#include "cpu/method.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/environment.h"
+#include "core/status.h"
+#include "cpu/cpu_features.h"
+#include "cpu/fill.h"
+#include "kernels/tiling.h"
+#include "poolgrad.h"
+
+enum element { F32, F16, BF16, F64, ELEMENT_COUNT };
+
+/* What one instruction set has, in the order of enum element. */
+#define PG_DECLARE_METHODS(isa)                                                      \
+  extern const struct pg_cpu_methods pg_methods_##isa##_f32, pg_methods_##isa##_f16, \
+      pg_methods_##isa##_bf16, pg_methods_##isa##_f64;
+#define PG_METHODS_ROW(isa, runs_here)                                          \
+  {#isa,                                                                        \
+   runs_here,                                                                   \
+   {&pg_methods_##isa##_f32, &pg_methods_##isa##_f16, &pg_methods_##isa##_bf16, \
+    &pg_methods_##isa##_f64}},
+
+PG_EACH_ISA(PG_DECLARE_METHODS)
+
+/* Best first; the last one runs anywhere. */
+static const struct isa {
+  const char *name;
+  bool (*runs_here)(void);
+  const struct pg_cpu_methods *methods[ELEMENT_COUNT];
+} isas[] = {PG_EACH_ISA_WITH_TEST(PG_METHODS_ROW)};
+
+enum { ISAS = sizeof isas / sizeof isas[0] };
+
+static _Atomic(const struct isa *) chosen; /* NULL: not decided yet */
+
+static const struct isa *best_isa(void) {
+  const struct isa *isa = isas;
+  while (!isa->runs_here()) isa++;
+  return isa;
+}
+
+static aclError forced_isa(const char *api, const char *name, const struct isa **out) {
+  char usable[64] = "";
+  for (const struct isa *isa = isas; isa < isas + ISAS; isa++) {
+    if (!isa->runs_here()) continue;
+    *out = isa;
+    if (strcmp(isa->name, name) == 0) return ACL_SUCCESS;
+    snprintf(usable + strlen(usable), sizeof usable - strlen(usable), " %s", isa->name);
+  }
+  return pg_fail(api, ACL_ERROR_INVALID_PARAM,
+                 "POOLGRAD_ISA is '%s', this library on this CPU has:%s", name, usable);
+}
+
+aclError pg_isa_configure(const char *api) {
+  const char *name = pg_getenv("POOLGRAD_ISA");
+  const struct isa *isa = best_isa();
+  if (name != NULL && name[0] != '\0') PG_TRY(forced_isa(api, name, &isa));
+  atomic_store(&chosen, isa);
+  return ACL_SUCCESS;
+}
+
+/* Without aclInit a wrong POOLGRAD_ISA leaves its sentence and the best set. */
+static const struct isa *chosen_isa(void) {
+  const struct isa *isa = atomic_load_explicit(&chosen, memory_order_acquire);
+  if (isa != NULL) return isa;
+  return pg_isa_configure("POOLGRAD_ISA") == ACL_SUCCESS ? atomic_load(&chosen) : best_isa();
+}
+
+const char *poolgrad_isa(void) { return chosen_isa()->name; }
+
+static enum element element_of(aclDataType dtype) {
+  switch (dtype) {
+    case ACL_FLOAT16:
+      return F16;
+    case ACL_BF16:
+      return BF16;
+    case ACL_DOUBLE:
+      return F64;
+    default:
+      return F32;
+  }
+}
+
+static const struct pg_cpu_method *find_method(const struct pg_problem *problem, int skip,
+                                               struct pg_tiling *tiling) {
+  const struct pg_cpu_methods *methods = chosen_isa()->methods[element_of(problem->dtype)];
+  const struct pg_cpu_method *const *method = methods->of[problem->kernel];
+  for (; *method != NULL; method++)
+    if ((*method)->fits(problem, tiling) && skip-- == 0) break;
+  return *method;
+}
+
+bool pg_cpu_choose(const struct pg_problem *problem, int skip, struct pg_choice *choice) {
+  if (problem->kernel == PG_FILL) {
+    *choice = (struct pg_choice){
+        .name = pg_cpu_fill.name, .method = &pg_cpu_fill, .items = problem->args.fill.count};
+    return skip == 0;
+  }
+  const struct pg_cpu_method *method = find_method(problem, skip, &choice->tiling);
+  if (method == NULL) return false;
+  choice->name = method->name;
+  choice->method = method;
+  choice->items = pg_tiling_items(&choice->tiling);
+  choice->workspace_bytes = method->workspace != NULL ? method->workspace(&choice->tiling) : 0;
+  return true;
+}

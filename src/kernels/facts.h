@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts about a pooling problem, computed once when an executor is made.  Methods of all backends
+ * decide by them whether they fit, and kernels read them instead of deriving them again. */
+#ifndef PG_FACTS_H_
+#define PG_FACTS_H_
+
+#include "kernels/window.h"
+
+/* Axes of a tensor, outermost first.  Two-dimensional pooling has a depth of 1, a tensor without a
+ * batch axis N = 1. */
+enum { PG_N, PG_C, PG_D, PG_H, PG_W, PG_AXES };
+
+/* Where an element lies: address + sum of position * stride, in elements. */
+struct pg_strides {
+  int64_t of[PG_AXES];
+};
+
+/* The pooling itself: planes (n, c), and windows along depth, height and width. */
+struct pg_pooling {
+  int64_t n, c;
+  struct pg_axis d, h, w;
+};
+
+/* What a problem consists of, for computing its facts. */
+struct pg_subject {
+  const struct pg_pooling *pool;
+  const struct pg_strides *in, *out, *index; /* index: NULL where there is none */
+  int64_t in_bytes, out_bytes, index_bytes;  /* of an element */
+  int64_t divisor;                           /* of an average; 0: the cells of the window */
+};
+
+/* Which elements of a tensor follow each other in memory without a gap. */
+struct pg_contiguity {
+  bool rows;   /* those of a row */
+  bool planes; /* those of a plane */
+  bool all;    /* all of them */
+};
+
+struct pg_facts {
+  /* The pooling, where adaptive windows that tile their axis are written as sliding ones. */
+  struct pg_pooling pool;
+  int64_t planes, cells, outputs;          /* N * C; of gradInput and of gradOutput in one plane */
+  int64_t d_windows, h_windows, w_windows; /* the most windows that one cell lies in */
+  struct pg_contiguity in, out;            /* out: of the indices as well */
+  bool channels_last; /* channels are neighbours in every tensor, and several */
+  bool has_depth;     /* the depth axis is more than one cell and one output */
+  int64_t bytes;      /* that the problem reads and writes */
+  int64_t grad_in_bytes;
+  int64_t largest_divisor; /* INT64_MAX: fp32 may not hold all of them exactly */
+};
+
+/* Products that 64 bits cannot hold (inputs with stride 0 get there) count as INT64_MAX. */
+struct pg_facts pg_facts_of(const struct pg_subject *subject);
+
+/* The most windows of an axis that one cell lies in; gaps of a dilated window count as its own. */
+int64_t pg_most_windows(const struct pg_axis *axis);
+
+/* An upper bound of the number of outputs whose windows touch `cells` neighbours. */
+int64_t pg_most_touching(const struct pg_axis *axis, int64_t cells);
+
+/* Is one window all there is along an axis, and does it hold every cell? */
+bool pg_is_one_window(const struct pg_axis *axis);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/tiling.h"
+
+#include "core/checked.h"
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t at_least_one(int64_t a) { return a < 1 ? 1 : a; }
+
+static int64_t product(int64_t a, int64_t b) {
+  int64_t ab;
+  return pg_mul(a, b, &ab) ? ab : INT64_MAX;
+}
+
+/* Up to `most` of a length, such that all parts are about as long. */
+static int64_t even_part(int64_t length, int64_t most) {
+  return most < 1 ? 1 : pg_ceil_div(length, pg_ceil_div(length, most));
+}
+
+static struct pg_tiling counted(struct pg_tiling t, const struct pg_pooling *p) {
+  t.d_items = pg_ceil_div(p->d.in, t.d);
+  t.h_items = pg_ceil_div(p->h.in, t.h);
+  t.w_items = pg_ceil_div(p->w.in, t.w);
+  t.plane_items =
+      t.interleaved ? p->n * pg_ceil_div(p->c, t.planes) : pg_ceil_div(p->n * p->c, t.planes);
+  return t;
+}
+
+int64_t pg_tiling_items(const struct pg_tiling *t) {
+  return t->plane_items * t->d_items * t->h_items * t->w_items;
+}
+
+struct pg_tiling pg_tile_flat(const struct pg_pooling *p, int64_t cells) {
+  struct pg_tiling t = {.planes = 1, .d = 1, .h = 1};
+  t.w = even_part(p->w.in, least(cells, PG_BOX_WIDTH));
+  if (t.w == p->w.in) t.h = even_part(p->h.in, least(PG_BOX_ROWS, cells / t.w));
+  if (t.h == p->h.in && t.w == p->w.in)
+    t.d = even_part(p->d.in, least(PG_BOX_ROWS, cells / (t.w * t.h)));
+  if (t.d == p->d.in && t.h == p->h.in && t.w == p->w.in)
+    t.planes = least(at_least_one(p->n * p->c), at_least_one(cells / (t.w * t.h * t.d)));
+  return counted(t, p);
+}
+
+struct pg_tiling pg_tile_square(const struct pg_pooling *p, int64_t cells, int64_t width) {
+  const struct pg_tiling t = {
+      .planes = 1, .d = 1, .h = least(p->h.in, cells / width), .w = least(p->w.in, width)};
+  return counted(t, p);
+}
+
+struct pg_tiling pg_tile_planes(const struct pg_pooling *p, int64_t cells) {
+  const int64_t plane = p->d.in * p->h.in * p->w.in;
+  const int64_t planes = least(at_least_one(p->n * p->c), at_least_one(cells / plane));
+  const struct pg_tiling t = {.planes = planes, .d = p->d.in, .h = p->h.in, .w = p->w.in};
+  return counted(t, p);
+}
+
+/* The most neighbours, up to `staged`, that touch no more than staged - 3 outputs. */
+static int64_t most_cells(const struct pg_axis *axis, int64_t staged) {
+  const int64_t most = staged - 3;
+  if (axis->out == 0) return staged;
+  if (most < 1) return 0;
+  if (axis->out <= most) return staged; /* otherwise most * stride is less than the axis */
+  if (axis->kernel == 0) return least(staged, product(most - 2, axis->in) / axis->out);
+  return least(staged, most * axis->stride - (axis->kernel - 1) * axis->dilation);
+}
+
+/* Vectors of channels stay whole.  Channels are halved until a box is a few cells wide. */
+struct pg_tiling pg_tile_interleaved(const struct pg_facts *f, int64_t row, int64_t staged) {
+  enum { LANES = 16, CHANNELS = 64, WIDTH = 8, ROWS = 32, CELLS = 4096 };
+  const struct pg_pooling *p = &f->pool;
+  const int64_t rows =
+      product(pg_most_touching(&p->d, 1), pg_most_touching(&p->h, 1) + 1); /* of outputs */
+  struct pg_tiling t = {.interleaved = true, .d = 1};
+  int64_t vectors = row / p->w.in / LANES;
+  if (vectors < CHANNELS / LANES) vectors = CHANNELS / LANES;
+  do {
+    t.planes = least(p->c, even_part(pg_ceil_div(p->c, LANES), vectors) * LANES);
+    t.w = most_cells(&p->w, (staged / at_least_one(rows) - LANES) / t.planes);
+    t.w = at_least_one(least(least(p->w.in, row / t.planes), t.w));
+    vectors = pg_ceil_div(t.planes, LANES) / 2;
+  } while (t.w < least(p->w.in, WIDTH) && vectors > 0);
+  t.w = even_part(p->w.in, t.w);
+  t.h = even_part(p->h.in, least(ROWS, CELLS / t.w));
+  t.h = least(p->h.in, t.h + t.h % 2); /* an even number: some methods compute two rows at once */
+  return counted(t, p);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ways to cut a problem into items.  Backends choose the sizes. */
+#ifndef PG_TILING_H_
+#define PG_TILING_H_
+
+#include "kernels/kernels.h"
+
+/* What a box may hold: cells along W, rows, slices. */
+enum { PG_BOX_WIDTH = 4096, PG_BOX_ROWS = 512 };
+
+/* Boxes of about `cells` cells that follow each other in a plane: several whole planes if they are
+ * small, else one plane, whole slices, whole rows, or a part of one row. */
+struct pg_tiling pg_tile_flat(const struct pg_pooling *pool, int64_t cells);
+
+/* Boxes of `width` cells in each of cells / width rows of one slice.  Where windows overlap, a box
+ * reads more outputs than it has cells, and a square one the fewest. */
+struct pg_tiling pg_tile_square(const struct pg_pooling *pool, int64_t cells, int64_t width);
+
+/* Interleaved boxes: up to `row` elements (cells times channels) of each row, and so narrow that
+ * all rows of outputs that a cell lies in, and one row more, are at most `staged` outputs. */
+struct pg_tiling pg_tile_interleaved(const struct pg_facts *facts, int64_t row, int64_t staged);
+
+/* Whole planes, several if they have fewer cells. */
+struct pg_tiling pg_tile_planes(const struct pg_pooling *pool, int64_t cells);
+
+int64_t pg_tiling_items(const struct pg_tiling *tiling);
+
+/* Are planes cut into several items? */
+static inline bool pg_tiling_cuts(const struct pg_tiling *t) {
+  return t->d_items * t->h_items * t->w_items > 1;
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which method computes a call: what poolgrad.h says of it, and that another can be chosen. */
+#include "ops_fixture.h"
+
+#include "poolgrad.h"
+
+/* A line of tests/problem.h, and the methods that fit it on the CPU, best first. */
+static const struct {
+  const char *line, *methods[6];
+} rows[] = {
+    {"max_pool2d f32 i64 in=1x2x64x64 kernel=2", {"pairs", "gather", "scatter"}},
+    {"max_pool2d bf16 i32 in=1x2x64x64 kernel=3 stride=2 pad=1", {"pairs", "gather", "scatter"}},
+    {"max_pool2d f32 i64 in=1x2x64x64 kernel=3 stride=3", {"gather", "scatter"}},
+    {"max_pool2d f32 i64 in=1x2x64x64 kernel=3 stride=1", {"scatter"}},
+    {"max_pool2d f16 i64 in=1x32x12x12 kernel=2 nhwc", {"channels_last", "scatter"}},
+    {"adaptive_max_pool2d f32 i64 in=1x2x64x64 out=2x2", {"scatter"}},
+    {"avg_pool2d f32 in=1x2x64x64 kernel=2", {"columns", "rows", "any"}},
+    {"avg_pool2d f32 in=1x2x64x64 kernel=7 stride=1 pad=3", {"rows", "any"}},
+    {"avg_pool2d f32 in=1x32x20x20 kernel=3 grad_out=permuted grad_in=permuted",
+     {"channels_last", "columns", "rows", "any"}},
+    {"avg_pool2d f32 in=2x64x8x8 kernel=8", {"one_window", "columns", "rows", "any"}},
+    {"adaptive_avg_pool3d f16 in=2x64x4x4x4 out=1x1x1", {"one_window", "columns", "rows", "any"}},
+    {"adaptive_avg_pool3d bf16 in=2x3x4x4x4 out=40x40x40", {"any"}},
+};
+
+/* Opens a trial of a line and makes its executor. */
+static void prepare(const char *line, struct trial *t, struct trial_call *c) {
+  char why[PROBLEM_TEXT];
+  struct problem p;
+  if (!problem_parse(line, &p, why)) fail_msg("%s", why);
+  if (!trial_open(t, &p, &devices)) fail_msg("%s", t->why);
+  *c = (struct trial_call){.workspace_size = 0};
+  for (int i = 0; i < POOL_TENSORS; i++) c->tensor[i] = trial_make_tensor(t, i);
+  for (int i = 0; i < POOL_ARRAYS; i++) c->array[i] = trial_make_array(t, i);
+  OK_OR_SAY(trial_first_phase(t, c));
+}
+
+static void end(struct trial *t, struct trial_call *c) {
+  OK_OR_SAY(aclDestroyAclOpExecutor(c->executor));
+  for (int i = 0; i < POOL_TENSORS; i++) OK_OR_SAY(aclDestroyTensor(c->tensor[i]));
+  for (int i = 0; i < POOL_ARRAYS; i++) OK_OR_SAY(aclDestroyIntArray(c->array[i]));
+  trial_close(t);
+}
+
+static void the_methods_that_fit_have_names_in_order(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct trial t;
+    struct trial_call c;
+    prepare(rows[i].line, &t, &c);
+    print_message("%s: %s\n", rows[i].line, poolgrad_method_used(c.executor, "cpu"));
+    assert_string_equal(poolgrad_method_used(c.executor, "cpu"), rows[i].methods[0]);
+    int j = 0;
+    for (; rows[i].methods[j] != NULL; j++) {
+      const char *name = poolgrad_method(c.executor, "cpu", j);
+      assert_non_null(name);
+      assert_string_equal(name, rows[i].methods[j]);
+    }
+    assert_null(poolgrad_method(c.executor, "cpu", j));
+    end(&t, &c);
+  }
+}
+
+static void another_method_is_used_and_asks_for_its_workspace(void **state) {
+  (void)state;
+  struct trial t;
+  struct trial_call c;
+  uint64_t size = 7;
+  prepare("max_pool2d f32 i64 in=1x8x96x96 kernel=2 nhwc", &t, &c); /* planes are cut */
+  assert_string_equal(poolgrad_method_used(c.executor, "cpu"), "channels_last");
+  OK_OR_SAY(poolgrad_use_method(c.executor, "cpu", "scatter", &size));
+  assert_string_equal(poolgrad_method_used(c.executor, "cpu"), "scatter");
+  assert_true(size > 0 && size != c.workspace_size);
+  OK_OR_SAY(poolgrad_use_method(c.executor, "cpu", "channels_last", &size));
+  assert_int_equal(size, c.workspace_size);
+  end(&t, &c);
+}
+
+static void what_is_not_there_is_refused_and_changes_nothing(void **state) {
+  (void)state;
+  struct trial t;
+  struct trial_call c;
+  uint64_t size = 7;
+  prepare("avg_pool2d f32 in=1x2x64x64 kernel=7 stride=1 pad=3", &t, &c);
+  FAILS(poolgrad_use_method(c.executor, "cpu", "columns", &size), 161002, "method is 'columns'");
+  FAILS(poolgrad_use_method(c.executor, "cpu", "", &size), 161002, "method is ''");
+  FAILS(poolgrad_use_method(c.executor, "npu", "any", &size), 161002, "backend is npu", "cpu");
+  FAILS(poolgrad_use_method(c.executor, NULL, "any", &size), 161002, "backend is NULL");
+  FAILS(poolgrad_use_method(c.executor, "cpu", NULL, &size), 161001, "method is NULL");
+  FAILS(poolgrad_use_method(c.executor, "cpu", "any", NULL), 161001, "workspaceSize is NULL");
+  FAILS(poolgrad_use_method(NULL, "cpu", "any", &size), 561103, "executor is NULL");
+  FAILS(poolgrad_use_method(c.tensor[0], "cpu", "any", &size), 561000, "executor is a tensor");
+  assert_int_equal(size, 7);
+  assert_string_equal(poolgrad_method_used(c.executor, "cpu"), "rows");
+  assert_null(poolgrad_method(c.executor, "cpu", -1));
+  assert_null(poolgrad_method(c.executor, "npu", 0));
+  assert_null(poolgrad_method(c.tensor[0], "cpu", 0));
+  assert_null(poolgrad_method_used(NULL, "cpu"));
+  assert_null(poolgrad_method_used(c.executor, NULL));
+  end(&t, &c);
+}
+
+static void a_call_without_work_has_no_method(void **state) {
+  (void)state;
+  struct trial t;
+  struct trial_call c;
+  prepare("avg_pool2d f32 in=0x2x8x8 kernel=2", &t, &c);
+  assert_null(poolgrad_method_used(c.executor, "cpu"));
+  assert_null(poolgrad_method(c.executor, "cpu", 0));
+  end(&t, &c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_methods_that_fit_have_names_in_order),
+      cmocka_unit_test(another_method_is_used_and_asks_for_its_workspace),
+      cmocka_unit_test(what_is_not_there_is_refused_and_changes_nothing),
+      cmocka_unit_test(a_call_without_work_has_no_method),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
