@@ -245,7 +245,18 @@ class Bench:
                 self.notes.append(f'{name}: PyTorch\'s time is that of the backward of mean.')
         quartiles = statistics.quantiles(times[ours], n=4)
         return report.Result(name, line, kind, row.facts.floor, median[ours], median.get(limit), peers_us,
-                             len(times[ours]), quartiles[2] / quartiles[0], noisy)
+                             len(times[ours]), quartiles[2] / quartiles[0], noisy, method=row.methods[0])
+
+    def run_methods(self, name, line):
+        """The row by each method that can compute it: names and times, best first."""
+        facts = self.native.facts(line)
+        row = contestants.Row(self.native, line, self.sets_of(facts), self.options.threads, False)
+        try:
+            everyone = [contestants.Ours(row, 1, i) for i in range(len(row.methods))]
+            times, _ = self.measure(name, row, everyone, facts.floor < TINY_BELOW)
+            return [(row.methods[ours.method], statistics.median(times[ours])) for ours in everyone]
+        finally:
+            row.close()
 
     def sets_of(self, facts):
         if facts.floor >= HUGE_FROM:
@@ -307,6 +318,7 @@ def parse():
     parser.add_argument('--filter', default='', help='only rows whose name has one of these texts, comma separated')
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument('--isa', help='avx512, avx2 or scalar (POOLGRAD_ISA)')
+    parser.add_argument('--methods', action='store_true', help='each row by the method used, and by the next that fits')
     parser.add_argument('--quick', action='store_true', help='fewer repetitions')
     parser.add_argument('--huge', action='store_true', help='the rows beyond 2 GB as well (always on a GPU)')
     parser.add_argument('--peers', default='torch,onednn,cudnn', help='those of torch, onednn and cudnn, or none')
@@ -317,6 +329,18 @@ def parse():
     options = parser.parse_args()
     options.rows = options.rows or HERE / ('rows_cuda.txt' if options.device == 'cuda' else 'rows.txt')
     return options
+
+
+def compare_methods(bench, rows):
+    """A line per row: the method that is used, and how much it gains over the next one that could."""
+    heads = ('row', 'method', 'us', 'next', 'us', 'gain')
+    print('| {:24} | {:13} | {:>10} | {:13} | {:>10} | {:>6} |'.format(*heads))
+    print('|' + '-' * 26 + '|' + '-' * 15 + '|' + '-' * 11 + ':|' + '-' * 15 + '|' + '-' * 11 + ':|' + '-' * 7 + ':|')
+    for name, line in rows:
+        (method, us), *others = bench.run_methods(name, line)
+        other, other_us = others[0] if others else ('-', None)
+        print(f'| {name:24} | {method:13} | {us:10.2f} | {other:13} | {report.show(other_us, ".2f"):>10} | '
+              f'{report.show(other_us / us if other_us else None, ".2f"):>6} |', flush=True)
 
 
 def main():
@@ -343,6 +367,10 @@ def main():
     if not chosen and not latency:
         sys.exit(f'bench: no row of {options.rows} has "{options.filter}" in its name')
 
+    if options.methods:
+        print('\n'.join(bench.header()) + '\n')
+        compare_methods(bench, chosen)
+        return
     header, results, columns = bench.header(), [], bench.columns
     header[-1] += f'; repeat with `{command()}`'
     print('\n'.join(header), end='\n\n')

@@ -60,6 +60,8 @@ class Native:
             ('bench_field', None, pointer, pointer),
             ('bench_call', ctypes.c_double, pointer, wide, number, number, text),
             ('bench_enqueue', number, pointer, wide),
+            ('bench_method', text, pointer, number),
+            ('bench_set_method', None, pointer, number),
             ('bench_stream', pointer, pointer),
             ('bench_host', ctypes.c_double, pointer, wide, number, text),
             ('bench_twin', ctypes.c_double, pointer, wide, number, number, number),
@@ -96,18 +98,28 @@ class Row:
     def poison(self, a_set):
         self.so.bench_poison(self.handle, a_set)
 
+    @property
+    def methods(self):
+        """The names of the methods that can compute it, best first."""
+        names = []
+        while name := self.so.bench_method(self.handle, len(names)):
+            names.append(name.decode())
+        return names
+
     def next_set(self):
         self.turn = (self.turn + 1) % self.facts.sets
         return self.turn
 
 
 class Ours:
+    """The library; method: the number of the method, best first, that computes the row."""
     name = 'poolgrad'
 
-    def __init__(self, row, depth=1):
-        self.row, self.depth, self.why = row, depth, ctypes.create_string_buffer(TEXT)
+    def __init__(self, row, depth=1, method=0):
+        self.row, self.depth, self.method, self.why = row, depth, method, ctypes.create_string_buffer(TEXT)
 
     def call(self, a_set, calls):
+        self.row.so.bench_set_method(self.row.handle, self.method)
         us = self.row.so.bench_call(self.row.handle, a_set, calls, self.depth, self.why)
         if us < 0:
             raise Unable(self.why.value.decode())

@@ -406,7 +406,8 @@ class CudaBench:
         quartiles = statistics.quantiles(times, n=4)
         limit = self.limit_us(row.facts) if kind == 'cold' else None
         return report.Result(name, line, kind, row.facts.floor, statistics.median(times), limit, peers_us, len(times),
-                             quartiles[2] / quartiles[0], counted=kind in ('cold', 'graph') and '.i32' not in name)
+                             quartiles[2] / quartiles[0], counted=kind in ('cold', 'graph') and '.i32' not in name,
+                             method=row.methods[0])
 
     def replay(self, form):
         """Through PyTorch's own capture where its allocator takes part."""
@@ -432,7 +433,7 @@ class CudaBench:
                                    lambda form: form.samples(self.device, 1, 0, LEAST, 100)))
         hosts = [row.so.bench_host(row.handle, 0, 1000, why) for _ in range(LEAST)]
         results.append(report.Result(name, line, 'host', row.facts.floor, statistics.median(hosts), calls=LEAST * 1000,
-                                     counted=False))
+                                     counted=False, method=row.methods[0]))
         return results
 
     def run_row(self, name, line):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows: a problem, its buffers, and timed calls of it through the public API. */
 #include "native.h"
+#include "poolgrad.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ struct bench_row {
   double *kept;
   char *fetched; /* as many cells */
   int64_t kept_cells;
+  const char *method; /* that calls use; NULL: the first */
 };
 
 /* --- facts ------------------------------------------------------------------------------------
@@ -258,12 +260,30 @@ static bool has_workspace(struct bench_row *row, uint64_t size) {
   return allocate(&row->workspace, (int64_t)size);
 }
 
+static const char *backend(void) { return on_host ? "cpu" : "cuda"; }
+
+const char *bench_method(struct bench_row *row, int i) {
+  uint64_t size = 0;
+  aclOpExecutor *executor = NULL;
+  const struct operator_arguments *a = &row->set[0].arguments;
+  if (operator_calls[row->problem.op].first(a, &size, &executor) != 0) return NULL;
+  const char *name = poolgrad_method(executor, backend(), i);
+  (void)aclDestroyAclOpExecutor(executor);
+  return name;
+}
+
+void bench_set_method(struct bench_row *row, int i) {
+  row->method = i == 0 ? NULL : bench_method(row, i);
+}
+
 static bool enqueue(struct bench_row *row, const struct set *s) {
   const struct operator_call *call = &operator_calls[row->problem.op];
   uint64_t size = 0;
   aclOpExecutor *executor = NULL;
-  return call->first(&s->arguments, &size, &executor) == 0 && has_workspace(row, size) &&
-         call->second(row->workspace, size, executor, row->stream) == 0;
+  if (call->first(&s->arguments, &size, &executor) != 0) return false;
+  if (row->method != NULL && poolgrad_use_method(executor, backend(), row->method, &size) != 0)
+    return false;
+  return has_workspace(row, size) && call->second(row->workspace, size, executor, row->stream) == 0;
 }
 
 int bench_enqueue(void *row, int64_t set) {

@@ -43,6 +43,11 @@ BENCH_API struct bench_row *bench_open(const char *line, int64_t sets, int threa
 BENCH_API void bench_close(struct bench_row *row);
 BENCH_API void *bench_address(const struct bench_row *row, int64_t set, int tensor);
 
+/* The i-th method, best first, that can compute the row on its device; NULL when there are fewer.
+ * Calls use the first, or the one that was set. */
+BENCH_API const char *bench_method(struct bench_row *row, int i);
+BENCH_API void bench_set_method(struct bench_row *row, int i);
+
 /* What the forward operator saw, in the problem's type, dense in the order of gradInput's memory;
  * only for dense NCHW and channels-last. */
 BENCH_API void bench_field(const struct bench_row *row, void *to);

@@ -29,6 +29,7 @@ class Result:
     spread: float = 0.0  # third quartile over first, of ours
     noisy: set = dataclasses.field(default_factory=set)  # contestants whose times mean little
     counted: bool = True  # in the means of ratios
+    method: str = ''  # by which poolgrad computed it
 
     @property
     def title(self):
@@ -73,11 +74,11 @@ def cells(peers, result):
     for peer, compared in peers.items():
         line.append(digits(result.peers_us.get(peer), any(name.startswith(peer) for name in result.noisy)))
         line += [show(result.ratio(peer), '.2f')] if compared else []
-    return line
+    return line + [result.method]
 
 
 def widths(peers):
-    return [24, 10, 7, 10, 7] + [w for compared in peers.values() for w in ((11, 8) if compared else (11,))]
+    return [24, 10, 7, 10, 7] + [w for compared in peers.values() for w in ((11, 8) if compared else (11,))] + [13]
 
 
 def table_line(peers, values):
@@ -89,6 +90,7 @@ def table_head(peers):
     headings = ['row', 'us', 'GB/s', 'limit us', 'share']
     for peer, compared in peers.items():
         headings += [f'{peer} us', 'ratio'] if compared else [f'{peer} us']
+    headings.append('method')
     first, *rest = widths(peers)
     rule = '|' + '-' * (first + 2) + '|' + '|'.join('-' * (w + 1) + ':' for w in rest) + '|'
     return table_line(peers, headings) + '\n' + rule
@@ -124,11 +126,11 @@ def write_csv(path, peers, results):
     with open(path, 'w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
         writer.writerow(['row', 'kind', 'problem', 'floor_bytes', 'us', 'limit_us',
-                         *(f'{peer.lower().strip(".")}_us' for peer in peers), 'calls', 'spread', 'disturbed'])
+                         *(f'{peer.lower().strip(".")}_us' for peer in peers), 'calls', 'spread', 'disturbed', 'method'])
         for r in results:
             writer.writerow([r.name, r.kind, r.line, r.floor, f'{r.us:.3f}', show(r.limit_us, '.3f').strip('-'),
                              *(show(r.peers_us.get(peer), '.3f').strip('-') for peer in peers), r.calls,
-                             f'{r.spread:.3f}', ' '.join(sorted(r.noisy))])
+                             f'{r.spread:.3f}', ' '.join(sorted(r.noisy)), r.method])
 
 
 def write_markdown(path, peers, header, results, notes):
