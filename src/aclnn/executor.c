@@ -504,6 +504,7 @@ const char *poolgrad_method_used(void *executor, const char *backend) {
 /* The workspace is as large as the greediest backend needs it. */
 static void use_choice(struct pg_plan *plan, int backend, const struct pg_choice *choice) {
   int64_t bytes = 0;
+  assert(plan->step_count == 1); /* or the others would need a part of the workspace */
   plan->choices[0][backend] = *choice;
   for (int i = 0; pg_backend_at(i) != NULL; i++)
     if (plan->choices[0][i].workspace_bytes > bytes) bytes = plan->choices[0][i].workspace_bytes;

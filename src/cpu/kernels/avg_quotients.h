@@ -206,7 +206,7 @@ static inline bool quotients_fit(const struct pg_facts *f, const struct pg_tilin
   const struct pg_axis *w = &f->pool.w;
   const int64_t width = pg_most_touching(w, t->w), depth = pg_most_touching(&f->pool.d, t->d);
   const int64_t height = pg_most_touching(&f->pool.h, t->h), rows = depth * height;
-  const bool slides_by_one = w->kernel > 0 && w->stride == 1;
+  const bool slides_by_one = w->kernel > 0 && w->stride == 1 && w->kernel - 1 <= LANES;
   const int64_t windows = slides_by_one ? w->kernel : f->w_windows;
   if (!begin_in_lanes(w, t->w)) return false;
   if (width > AVG_STAGED_WIDTH || depth > AVG_STAGED_ROWS || height > AVG_STAGED_ROWS) return false;

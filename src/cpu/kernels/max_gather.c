@@ -46,14 +46,13 @@ static void know_all_windows(struct gather *k) {
   const struct pg_pooling *p = &k->facts->pool;
   k->height = 0;
   for (int64_t oh = 0, i = 0; oh < p->h.out; oh++) {
-    const struct pg_range h = pg_window(&p->h, oh);
+    const struct pg_range h = pg_window_clip(&p->h, pg_window(&p->h, oh));
     k->height = most(k->height, pg_length(h));
     for (int64_t ow = 0; ow < p->w.out; ow++, i++) {
       const struct pg_range w = pg_window_clip(&p->w, pg_window(&p->w, ow));
-      const int64_t last = h.end < p->h.in ? h.end - 1 : p->h.in - 1;
       k->windows.start[i] = (int32_t)(h.begin * p->w.in + w.begin);
       k->windows.length[i] = (int32_t)pg_length(w);
-      k->end[i] = (int32_t)(last * p->w.in + w.end);
+      k->end[i] = (int32_t)((h.end - 1) * p->w.in + w.end);
     }
   }
 }

@@ -11,7 +11,12 @@
  * As in max_gather.c, an index outside its window makes the box be scattered from its plane on. */
 #include "cpu/kernels/max_staging.h"
 
-enum { PAIRS_BOX_CELLS = 4096, PAIRS_WIDE_BOX_CELLS = 8192, PAIRS_AHEAD = 64 /* outputs */ };
+enum {
+  PAIRS_BOX_CELLS = 4096,
+  PAIRS_WIDE_BOX_CELLS = 8192,
+  PAIRS_MOST_HEIGHT = 64, /* rows of a window: taps of higher ones might not fit 32 bits */
+  PAIRS_AHEAD = 64        /* prefetch distance, in outputs */
+};
 
 #define PAIRS_BYTES ((int64_t)sizeof(element) * 2 * LANES)
 
@@ -280,7 +285,9 @@ static void make_pair_box(struct pairs *k, struct pg_box box, struct pg_scratch 
   if (!k->grad_in.contiguity.rows) write_box(&k->grad_in, &done, k->out);
   box.first += done.planes;
   box.planes -= done.planes;
-  if (box.planes > 0) VARIANT(scatter_box)(k->task, &box, scratch);
+  if (box.planes == 0) return;
+  if (k->grad_in.nontemporal) fence_nontemporal(); /* the same cells are now written again */
+  VARIANT(scatter_box)(k->task, &box, scratch);
 }
 
 static void pairs_items(const void *args, int64_t begin, int64_t end, struct pg_scratch *scratch) {
@@ -300,15 +307,15 @@ static void pairs_items(const void *args, int64_t begin, int64_t end, struct pg_
 
 /* --- The method --- */
 
-/* Along H windows may have any length as long as a cell lies in two of them. */
+/* Along H windows may have any usual length as long as a cell lies in two of them at most. */
 static bool pairs_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   const struct pg_axis *w = &f->pool.w, *h = &f->pool.h;
   if (f->has_depth || w->stride != 2 || w->kernel < 2 || w->kernel > 3 || w->pad > 1 ||
       w->dilation != 1 || w->out / 2 < LANES)
     return false;
-  if (h->kernel == 0 || h->dilation != 1 || f->h_windows > 2 || f->cells > MOST_POSITIONS ||
-      f->cells / 16 >= f->outputs)
+  if (h->kernel == 0 || h->kernel > PAIRS_MOST_HEIGHT || h->dilation != 1 || f->h_windows > 2 ||
+      f->cells > MOST_POSITIONS || f->cells / 16 >= f->outputs)
     return false;
   *tiling =
       pg_tile_flat(&f->pool, w->in > PAIRS_BOX_CELLS / 4 ? PAIRS_WIDE_BOX_CELLS : PAIRS_BOX_CELLS);
