@@ -30,8 +30,11 @@ static bool is_one_window(const struct pg_facts *f) {
 /* The kernels see the windows as the operator gave them. */
 bool pg_cuda_choose(const struct pg_problem *problem, int skip, struct pg_choice *choice) {
   struct pg_facts facts = problem->facts;
-  *choice = (struct pg_choice){.items = problem->args.fill.count, .name = "fill"};
-  if (problem->kernel == PG_FILL) return skip == 0;
+  *choice = (struct pg_choice){.name = "fill"};
+  if (problem->kernel == PG_FILL) {
+    choice->items = problem->args.fill.count;
+    return skip == 0;
+  }
   if (problem->kernel == PG_MAX_BACKWARD) {
     facts.pool = problem->args.max_backward.pool;
     choice->tiling = tile_max(&facts);

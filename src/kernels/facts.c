@@ -7,11 +7,6 @@
 
 enum { CHANNELS_LAST_LEAST = 4 }; /* with fewer channels a vector of them would be mostly empty */
 
-static int64_t product(int64_t a, int64_t b) {
-  int64_t ab;
-  return pg_mul(a, b, &ab) ? ab : INT64_MAX;
-}
-
 static int64_t sum(int64_t a, int64_t b) {
   int64_t ab;
   return pg_add(a, b, &ab) ? ab : INT64_MAX;
@@ -52,7 +47,7 @@ int64_t pg_most_windows(const struct pg_axis *axis) {
 
 int64_t pg_most_touching(const struct pg_axis *axis, int64_t cells) {
   if (axis->out == 0) return 0;
-  if (axis->kernel == 0) return least(axis->out, product(cells, axis->out) / axis->in + 2);
+  if (axis->kernel == 0) return least(axis->out, pg_mul_or_most(cells, axis->out) / axis->in + 2);
   const int64_t reach = (axis->kernel - 1) * axis->dilation;
   return least(axis->out, (cells + reach - 1) / axis->stride + 1);
 }
@@ -78,12 +73,13 @@ struct lengths {
 
 /* The stride of an axis of length 1 does not matter. */
 static struct pg_contiguity contiguity_of(const struct pg_strides *strides, struct lengths l) {
-  const int64_t *s = strides->of, slice = product(l.w, l.h), plane = product(slice, l.d);
+  const int64_t *s = strides->of, slice = pg_mul_or_most(l.w, l.h),
+                plane = pg_mul_or_most(slice, l.d);
   struct pg_contiguity c;
   c.rows = s[PG_W] == 1 || l.w == 1;
   c.planes = c.rows && (s[PG_H] == l.w || l.h == 1) && (s[PG_D] == slice || l.d == 1);
-  c.all =
-      c.planes && (s[PG_C] == plane || l.c == 1) && (s[PG_N] == product(plane, l.c) || l.n == 1);
+  c.all = c.planes && (s[PG_C] == plane || l.c == 1) &&
+          (s[PG_N] == pg_mul_or_most(plane, l.c) || l.n == 1);
   return c;
 }
 
@@ -100,7 +96,7 @@ static int64_t largest_divisor(const struct pg_pooling *p, int64_t divisor) {
   if (divisor != 0) return divisor < 0 ? -divisor : divisor; /* one number, rounded once */
   for (int i = 0; i < 3; i++) {
     const int64_t length = axes[i]->kernel == 0 ? axes[i]->in : axes[i]->kernel;
-    largest = product(largest, length);
+    largest = pg_mul_or_most(largest, length);
     if (largest > held) return INT64_MAX;
   }
   return largest;
@@ -114,7 +110,7 @@ struct pg_facts pg_facts_of(const struct pg_subject *s) {
   f.pool = (struct pg_pooling){p->n, p->c, as_sliding(p->d), as_sliding(p->h), as_sliding(p->w)};
   f.planes = p->n * p->c;
   f.cells = p->d.in * p->h.in * p->w.in;
-  f.outputs = product(product(p->d.out, p->h.out), p->w.out);
+  f.outputs = pg_mul_or_most(pg_mul_or_most(p->d.out, p->h.out), p->w.out);
   f.d_windows = pg_most_windows(&f.pool.d);
   f.h_windows = pg_most_windows(&f.pool.h);
   f.w_windows = pg_most_windows(&f.pool.w);
@@ -126,9 +122,9 @@ struct pg_facts pg_facts_of(const struct pg_subject *s) {
     f.channels_last = f.channels_last && s->index->of[PG_C] == 1;
   }
   f.has_depth = p->d.in > 1 || p->d.out > 1;
-  f.grad_in_bytes = product(product(f.planes, f.cells), s->in_bytes);
-  f.bytes =
-      sum(f.grad_in_bytes, product(product(f.planes, f.outputs), s->out_bytes + s->index_bytes));
+  f.grad_in_bytes = pg_mul_or_most(pg_mul_or_most(f.planes, f.cells), s->in_bytes);
+  f.bytes = sum(f.grad_in_bytes,
+                pg_mul_or_most(pg_mul_or_most(f.planes, f.outputs), s->out_bytes + s->index_bytes));
   f.largest_divisor = largest_divisor(p, s->divisor);
   return f;
 }

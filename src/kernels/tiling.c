@@ -7,11 +7,6 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t at_least_one(int64_t a) { return a < 1 ? 1 : a; }
 
-static int64_t product(int64_t a, int64_t b) {
-  int64_t ab;
-  return pg_mul(a, b, &ab) ? ab : INT64_MAX;
-}
-
 /* Up to `most` of a length, such that all parts are about as long. */
 static int64_t even_part(int64_t length, int64_t most) {
   return most < 1 ? 1 : pg_ceil_div(length, pg_ceil_div(length, most));
@@ -60,16 +55,17 @@ static int64_t most_cells(const struct pg_axis *axis, int64_t staged) {
   if (axis->out == 0) return staged;
   if (most < 1) return 0;
   if (axis->out <= most) return staged; /* otherwise most * stride is less than the axis */
-  if (axis->kernel == 0) return least(staged, product(most - 2, axis->in) / axis->out);
+  if (axis->kernel == 0) return least(staged, pg_mul_or_most(most - 2, axis->in) / axis->out);
   return least(staged, most * axis->stride - (axis->kernel - 1) * axis->dilation);
 }
 
-/* Vectors of channels stay whole.  Channels are halved until a box is a few cells wide. */
+/* A box has a whole number of vectors of channels.  It begins with as many channels as a row may
+ * hold, and takes half of them again and again until it is at least WIDTH cells wide. */
 struct pg_tiling pg_tile_interleaved(const struct pg_facts *f, int64_t row, int64_t staged) {
   enum { LANES = 16, CHANNELS = 64, WIDTH = 8, ROWS = 32, CELLS = 4096 };
   const struct pg_pooling *p = &f->pool;
   const int64_t rows =
-      product(pg_most_touching(&p->d, 1), pg_most_touching(&p->h, 1) + 1); /* of outputs */
+      pg_mul_or_most(pg_most_touching(&p->d, 1), pg_most_touching(&p->h, 1) + 1); /* of outputs */
   struct pg_tiling t = {.interleaved = true, .d = 1};
   int64_t vectors = row / p->w.in / LANES;
   if (vectors < CHANNELS / LANES) vectors = CHANNELS / LANES;

@@ -94,7 +94,9 @@ static aclnnStatus plan_max(const char *api, struct pg_plan *plan, const struct 
   bind(plan, offsetof(struct pg_max_backward, grad_out), call->grad_out, false);
   bind(plan, offsetof(struct pg_max_backward, index), call->index, false);
   bind(plan, offsetof(struct pg_max_backward, grad_in), call->grad_in, true);
-  int64_t at; /* bound even if there is none: another method may need one */
+  /* The address of the workspace is bound even if the chosen methods need none, because
+   * poolgrad_use_method may choose one that does. */
+  int64_t at;
   PG_TRY(pg_plan_reserve(api, plan, workspace, &at));
   pg_plan_bind(plan, offsetof(struct pg_max_backward, flags), PG_WORKSPACE, at);
   return ACLNN_SUCCESS;

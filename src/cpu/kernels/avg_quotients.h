@@ -22,10 +22,12 @@ enum {
 /* Windows and divisors of the outputs that touch a box, for one row of them or, where a plane is
  * divided in one piece, for all. */
 struct divisors {
-  struct pg_range od, oh, ow;                           /* the outputs whose windows are known */
-  int32_t deep[AVG_STAGED_ROWS], tall[AVG_STAGED_ROWS]; /* their lengths along D, H, */
-  float wide[AVG_STAGED_WIDTH + LANES];                 /* and W */
-  int64_t outer; /* deep * tall that by[] is for; 0: for none; -1: for all outputs */
+  struct pg_range od, oh, ow; /* the outputs that the three tables of window lengths are for */
+  int32_t deep[AVG_STAGED_ROWS], tall[AVG_STAGED_ROWS]; /* lengths along D and along H */
+  float wide[AVG_STAGED_WIDTH + LANES];                 /* lengths along W */
+  /* by[] has the divisors of one row of outputs, whose deep * tall is `outer`; if that is -1, of
+   * all outputs of the plane; if it is 0, nothing yet. */
+  int64_t outer;
   _Alignas(LINE) float by[AVG_STAGED_WIDTH + LANES];
   _Alignas(LINE) float one_over[AVG_STAGED_WIDTH + LANES];
 };
@@ -90,7 +92,7 @@ static inline void make_divisors(struct quotients *k, int64_t outer, int64_t at)
   }
 }
 
-/* Of all outputs of the plane, one row behind the other. */
+/* Makes the divisors of all outputs of the plane, one row behind the other. */
 static inline void make_all_divisors(struct quotients *k) {
   struct divisors *v = &k->divisors;
   const int64_t depth = pg_length(v->od), height = pg_length(v->oh);

@@ -63,7 +63,7 @@ static inline char *writer_place(struct line_writer *w, void *to) {
   return w->room + w->end;
 }
 
-/* So many bytes have been put there. */
+/* Says that so many bytes have been put where writer_place said. */
 static inline void writer_advance(struct line_writer *w, int64_t bytes) {
   w->end += bytes;
   w->next += bytes;

@@ -297,7 +297,7 @@ static const struct {
              {{3, 2, 2, 2, 1}, walk_3_by_2_in_two},
              {{3, 1, 4, 3, 1}, walk_3_by_1}};
 
-/* For the rows h and h + 1 of slice d, or NULL. */
+/* The walk that computes the rows h and h + 1 of slice d together, or NULL if none fits. */
 static walk_fn *walk_of(const struct max_last *k, const struct pg_box *box, int64_t d, int64_t h) {
   const struct pg_cover *m = &k->covers.h;
   const struct pg_axis *w = &k->pool->w;
@@ -325,7 +325,8 @@ static int32_t *staged_place(struct max_last *k, int64_t i, int64_t oh) {
   return k->index + (i * places + oh % places) * k->pitch;
 }
 
-/* Rows of outputs in their order; oh counts those that touch the box. */
+/* Finds the staged indices and the gradients of the rows of outputs that cells of slice d lie in,
+ * in the order of summation.  oh counts the rows that touch the box. */
 static void find_rows(struct max_last *k, const struct pg_box *box, int64_t d, struct pg_range oh,
                       struct last_row *rows) {
   const struct pg_max_backward *a = k->args;

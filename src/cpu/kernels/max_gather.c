@@ -23,12 +23,15 @@ struct gather {
   const struct pg_max_backward *args;
   struct grad_in grad_in;
   bool one_piece;
-  bool close; /* the outputs that LANES cells look at are LANES neighbours */
+  bool close; /* all outputs that LANES neighbouring cells look at fit into one vector */
   int64_t pitch;
-  int64_t ahead;                /* prefetch distance, in outputs */
-  struct width_windows windows; /* in one piece: of all outputs, and `start` is in the plane, */
-  int32_t end[STAGED_WIDTH + LANES]; /* where they end, */
-  int64_t height;                    /* and the most rows that one of them has */
+  int64_t ahead; /* prefetch distance, in outputs */
+  /* Row by row: the windows along W of the outputs that touch the box.  In one piece: those of all
+   * outputs of the plane; `start` is then the position of a window's first cell in the plane, and
+   * end[] and height are used as well. */
+  struct width_windows windows;
+  int32_t end[STAGED_WIDTH + LANES]; /* the position behind the last cell of each window */
+  int64_t height;                    /* the number of rows of the highest window */
   struct pg_covers covers;
   struct line_writer writer;
   _Alignas(LINE)

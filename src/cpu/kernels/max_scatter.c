@@ -348,7 +348,7 @@ static const element *rounded(struct scatter *k, int64_t cells) {
   return k->out;
 }
 
-/* Makes sums, and elements if they were, zero again. */
+/* Sets the sums of a box to 0 for the next one, and its rounded elements if all others are 0. */
 static void clear_sums(struct scatter *k, int64_t cells) {
   k->sums[cells] = 0; /* where add_to_part puts what belongs elsewhere */
   if (k->changes > SPARSE) {

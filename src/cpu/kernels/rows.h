@@ -153,7 +153,7 @@ static inline void begin_rows(struct destination *t, int64_t d, int64_t h) {
   t->end = (const element *)(const void *)(t->writer->room + WRITER_ROOM);
 }
 
-/* They were so many cells. */
+/* The rows that begin_rows announced are computed; they have so many cells. */
 static inline void end_rows(const struct destination *t, int64_t cells) {
   if (t->writer != NULL) writer_advance(t->writer, cells * (int64_t)sizeof(element));
 }
