@@ -436,6 +436,19 @@ class CudaBench:
                                      counted=False, method=row.methods[0]))
         return results
 
+    def run_methods(self, name, line):
+        """The row by each method that can compute it: names and times, best first."""
+        row = contestants.Row(self.native, line, self.sets_of(self.native.facts(line)), len(os.sched_getaffinity(0)), False)
+        try:
+            mine, times = ours(self.library, self.native, row), []
+            for number, method in enumerate(row.methods):
+                self.progress(f'{name}: {method}')
+                row.so.bench_set_method(row.handle, number)
+                times.append((method, statistics.median(self.time(row, mine))))
+            return times
+        finally:
+            row.close()
+
     def run_row(self, name, line):
         self.progress(f'{name}: preparing')
         facts = self.native.facts(line)

@@ -61,7 +61,7 @@ endif()
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
 
-file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.c src/cuda/*.cu src/kernels/*.c)
+file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.c src/cuda/kernels/*.cu src/kernels/*.c)
 add_library(poolgrad_cuda MODULE ${cuda_sources})
 target_include_directories(poolgrad_cuda PRIVATE include src)
 # No contraction, exact division, no flushing: the bits must be the CPU's.

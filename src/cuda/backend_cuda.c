@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "cuda/choose_cuda.h"
+#include "cuda/method_cuda.h"
 #include "cuda/device_cuda.h"
 #include "cuda/mark_cuda.h"
 #include "cuda/queue_cuda.h"
@@ -129,7 +129,8 @@ static void memory_info(int device, size_t *free_bytes, size_t *total_bytes) {
 static aclError at_once(int device, const struct pg_copy *copy, const struct pg_fill *fill) {
   const cudaStream_t stream = pg_cuda_borrow_stream(device);
   if (stream == NULL) return ACL_ERROR_RT_NO_STREAM_RESOURCE;
-  cudaError_t error = copy != NULL ? pg_cuda_copy(copy, stream) : pg_cuda_fill(fill, stream);
+  cudaError_t error =
+      copy != NULL ? pg_cuda_issue_copy(copy, stream) : pg_cuda_issue_fill(fill, stream);
   const cudaError_t end = cudaStreamSynchronize(stream);
   if (error == cudaSuccess) error = end;
   if (error != cudaSuccess) (void)cudaGetLastError();

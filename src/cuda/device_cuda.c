@@ -28,6 +28,7 @@ struct device {
 
 static struct device devices[DEVICES_MAX];
 static int device_count;
+static struct pg_cuda_limits limits = {INT32_MAX, INT64_MAX, INT64_MAX};
 
 /* The driver's functions for which the runtime API has none. */
 static struct {
@@ -57,11 +58,26 @@ static bool find_functions(void) {
          find_function("cuStreamGetCaptureInfo", 10010, &driver.capture_info);
 }
 
+/* 0 where CUDA does not answer. */
+static int attribute_of(int number, enum cudaDeviceAttr attribute) {
+  int value = 0;
+  return cudaDeviceGetAttribute(&value, attribute, number) == cudaSuccess ? value : 0;
+}
+
+static void lower_limits(int number) {
+  const int processors = attribute_of(number, cudaDevAttrMultiProcessorCount);
+  const int cache = attribute_of(number, cudaDevAttrL2CacheSize);
+  const int shared = attribute_of(number, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  if (processors < limits.processors) limits.processors = processors;
+  if (cache < limits.cache_bytes) limits.cache_bytes = cache;
+  if (shared < limits.shared_bytes) limits.shared_bytes = shared;
+}
+
 static void add_device(int number) {
-  int major = 0;
-  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number) != cudaSuccess ||
-      major < LEAST_MAJOR || device_count == DEVICES_MAX)
+  if (attribute_of(number, cudaDevAttrComputeCapabilityMajor) < LEAST_MAJOR ||
+      device_count == DEVICES_MAX)
     return;
+  lower_limits(number);
   struct device *device = &devices[device_count++];
   device->number = number;
   pthread_mutex_init(&device->lock, NULL);
@@ -99,6 +115,7 @@ int pg_cuda_find_devices(const char **why) {
 }
 
 int pg_cuda_device_count(void) { return device_count; }
+const struct pg_cuda_limits *pg_cuda_least_limits(void) { return &limits; }
 int pg_cuda_number(int device) { return devices[device].number; }
 
 /* Making a context takes long, so a device gets it when first used; it is kept for good. */

@@ -9,9 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Asks the driver; 0 and a reason when there is no device to use.  Called once, before all else. */
 int pg_cuda_find_devices(const char **why);
 int pg_cuda_device_count(void);
+
+/* What every device that can be used has: methods are chosen before the device is known. */
+struct pg_cuda_limits {
+  int processors;       /* streaming multiprocessors */
+  int64_t cache_bytes;  /* level 2 */
+  int64_t shared_bytes; /* the most that a block may have */
+};
+const struct pg_cuda_limits *pg_cuda_least_limits(void);
 
 /* CUDA's own number for a device of ours. */
 int pg_cuda_number(int device);
@@ -52,5 +64,9 @@ void pg_cuda_return_stream(int device, cudaStream_t stream);
 /* When a finished event was reached, in pg_now_ns's time; 0 when CUDA cannot tell.  The device is
  * current. */
 int64_t pg_cuda_event_time(int device, cudaEvent_t event);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

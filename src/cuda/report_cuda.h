@@ -6,7 +6,7 @@
 #ifndef PG_CUDA_REPORT_H_
 #define PG_CUDA_REPORT_H_
 
-#include "cuda/launch.h"
+#include "cuda/method_cuda.h"
 #include "cuda/queue_cuda.h"
 
 /* A ring with nothing in it, a used one if there is; the device is current.  NULL without memory.

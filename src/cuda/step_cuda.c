@@ -60,7 +60,7 @@ static cudaError_t move(const struct pg_copy *c, cudaStream_t stream) {
   return error;
 }
 
-cudaError_t pg_cuda_copy(const struct pg_copy *c, cudaStream_t stream) {
+cudaError_t pg_cuda_issue_copy(const struct pg_copy *c, cudaStream_t stream) {
   if (c->height == 1 && overlaps(c)) return move(c, stream);
   if (c->height == 1) return cudaMemcpyAsync(c->dst, c->src, c->width, cudaMemcpyDefault, stream);
   if (c->dst_pitch <= PITCH_MAX && c->src_pitch <= PITCH_MAX)
@@ -74,7 +74,7 @@ cudaError_t pg_cuda_copy(const struct pg_copy *c, cudaStream_t stream) {
   return error;
 }
 
-cudaError_t pg_cuda_fill(const struct pg_fill *fill, cudaStream_t stream) {
+cudaError_t pg_cuda_issue_fill(const struct pg_fill *fill, cudaStream_t stream) {
   if (fill->element == 1)
     return cudaMemsetAsync(fill->dst, (int)(fill->value & 0xff), fill->count, stream);
   return pg_cuda_fill_words(fill->dst, fill->value, fill->count, stream);
@@ -90,7 +90,7 @@ void pg_cuda_fill_on_host(const struct pg_fill *fill) {
 
 /* One element for the fill kernel: eight bytes in one motion. */
 static cudaError_t write_word(const struct pg_value *v, cudaStream_t stream) {
-  const struct pg_task task = {.choice = {.items = 1},
+  const struct pg_task task = {.choice = {.method = &pg_cuda_fill_rows, .items = 1},
                                .problem = {.kernel = PG_FILL,
                                            .args.fill = {.dst = v->address,
                                                          .count = 1,
@@ -98,21 +98,23 @@ static cudaError_t write_word(const struct pg_value *v, cudaStream_t stream) {
                                                          .width = 1,
                                                          .value = v->value,
                                                          .element = 8}}};
-  return pg_cuda_launch(&task, NULL, stream);
+  const struct pg_cuda_call call = {.task = &task, .stream = stream};
+  return pg_cuda_launch(&call);
 }
 
 cudaError_t pg_cuda_step_issue(const struct pg_step *step, struct pg_cuda_report *report,
                                cudaStream_t stream) {
+  const struct pg_cuda_call call = {&step->u.kernel.task, report, stream};
   cudaError_t error = cudaSuccess;
   switch (step->kind) {
     case PG_STEP_KERNEL:
-      error = pg_cuda_launch(&step->u.kernel.task, report, stream);
+      error = pg_cuda_launch(&call);
       break;
     case PG_STEP_COPY:
-      error = pg_cuda_copy(&step->u.copy, stream);
+      error = pg_cuda_issue_copy(&step->u.copy, stream);
       break;
     case PG_STEP_FILL:
-      error = pg_cuda_fill(&step->u.fill, stream);
+      error = pg_cuda_issue_fill(&step->u.fill, stream);
       break;
     case PG_STEP_WAIT:
       error = pg_cuda_mark_wait_on(step->u.wait.mark, stream);

@@ -3,7 +3,7 @@
 #ifndef PG_CUDA_STEP_H_
 #define PG_CUDA_STEP_H_
 
-#include "cuda/launch.h"
+#include "cuda/method_cuda.h"
 #include "cuda/queue_cuda.h"
 
 /* Can it go onto the CUDA stream as things are?  A wait may, once its mark is issued. */
@@ -24,8 +24,8 @@ aclError pg_cuda_step_run(struct pg_queue *queue, const struct pg_step *step,
 void pg_cuda_step_discard(const struct pg_step *step);
 
 /* Also for what is done at once. */
-cudaError_t pg_cuda_copy(const struct pg_copy *copy, cudaStream_t stream);
-cudaError_t pg_cuda_fill(const struct pg_fill *fill, cudaStream_t stream);
+cudaError_t pg_cuda_issue_copy(const struct pg_copy *copy, cudaStream_t stream);
+cudaError_t pg_cuda_issue_fill(const struct pg_fill *fill, cudaStream_t stream);
 void pg_cuda_fill_on_host(const struct pg_fill *fill);
 
 #endif

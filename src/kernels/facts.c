@@ -58,6 +58,12 @@ bool pg_is_one_window(const struct pg_axis *axis) {
   return r.begin <= 0 && r.end >= axis->in;
 }
 
+bool pg_is_tiled(const struct pg_axis *axis) {
+  if (axis->kernel == 0) return axis->out > 0;
+  return axis->kernel == axis->stride && axis->dilation == 1 && axis->pad == 0 &&
+         pg_mul_or_most(axis->out, axis->stride) == axis->in;
+}
+
 /* Adaptive windows tile the axis where `out` divides `in`. */
 static struct pg_axis as_sliding(struct pg_axis axis) {
   if (axis.kernel != 0 || axis.out == 0 || axis.in == 0 || axis.in % axis.out != 0) return axis;

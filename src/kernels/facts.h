@@ -49,6 +49,10 @@ struct pg_facts {
   int64_t largest_divisor; /* INT64_MAX: fp32 may not hold all of them exactly */
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Products that 64 bits cannot hold (inputs with stride 0 get there) count as INT64_MAX. */
 struct pg_facts pg_facts_of(const struct pg_subject *subject);
 
@@ -60,5 +64,13 @@ int64_t pg_most_touching(const struct pg_axis *axis, int64_t cells);
 
 /* Is one window all there is along an axis, and does it hold every cell? */
 bool pg_is_one_window(const struct pg_axis *axis);
+
+/* Does every cell lie in at least one window, and does every window hold cells of the axis alone?
+ * True of adaptive windows, and of sliding ones that follow each other from end to end. */
+bool pg_is_tiled(const struct pg_axis *axis);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -8,6 +8,10 @@
 /* What a box may hold: cells along W, rows, slices. */
 enum { PG_BOX_WIDTH = 4096, PG_BOX_ROWS = 512 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Boxes of about `cells` cells that follow each other in a plane: several whole planes if they are
  * small, else one plane, whole slices, whole rows, or a part of one row. */
 struct pg_tiling pg_tile_flat(const struct pg_pooling *pool, int64_t cells);
@@ -24,6 +28,10 @@ struct pg_tiling pg_tile_interleaved(const struct pg_facts *facts, int64_t row, 
 struct pg_tiling pg_tile_planes(const struct pg_pooling *pool, int64_t cells);
 
 int64_t pg_tiling_items(const struct pg_tiling *tiling);
+
+#ifdef __cplusplus
+}
+#endif
 
 /* Are planes cut into several items? */
 static inline bool pg_tiling_cuts(const struct pg_tiling *t) {
