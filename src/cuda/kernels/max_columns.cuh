@@ -1,18 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ways down a column of gradInput for lanes that serve those beside them: by words of several cells
- * where windows slide by 2, cell by cell where they slide by 1. */
+/* Walks of max_columns.cu in which lanes get outputs from the lanes beside them:
+ *
+ *   walk_vectors  windows that slide by 2, V outputs side by side, loaded and written as vectors
+ *   walk_cells    windows of 3 that slide by 1, one cell wide */
 #ifndef PG_CUDA_MAX_COLUMNS_CUH_
 #define PG_CUDA_MAX_COLUMNS_CUH_
 
 #include "cuda/kernels/max_recompute.cuh"
 
-/* An output: the cell it names, or ~0. */
-struct output {
+/* What a lane walks over: a chunk of a column.  Columns and rows are counted in outputs where
+ * windows slide by 2, else in cells.  All lanes of a warp take the same number of steps, whether
+ * they have a column or not, because they get outputs from each other by shuffles. */
+struct max_column_task {
+  int64_t plane;
+  pg_span item_rows; /* rows of cells of the block's item */
+  int32_t column;    /* the first, if there are several side by side */
+  pg_span rows;
+  int32_t steps; /* rows of a whole chunk */
+  bool active;   /* the lane has a column; else its outputs name no cell */
+  bool writes;   /* the lane writes cells; else it only serves the lane beside it */
+};
+
+/* An output: the cell that it names in its plane, or ~0, and its gradient. */
+struct max_column_output {
   uint32_t cell;
   float grad;
 };
 
-/* V neighbours, at an address that is a multiple of their size or of 16. */
+static __device__ __forceinline__ void add_if_named(float &sum, const max_column_output &o,
+                                                    uint32_t cell) {
+  if (o.cell == cell) sum += o.grad;
+}
+
+/* V elements that lie side by side, at an address that is a multiple of their size or of 16. */
 template <typename T, int V>
 struct neighbours {
   T of[V];
@@ -28,265 +48,280 @@ struct neighbours {
   }
 };
 
-static __device__ __forceinline__ void take(float &sum, const output &o, uint32_t cell) {
-  if (o.cell == cell) sum += o.grad;
-}
-
-/* Where along W a window's cells are: `span` of them from `first` on, counted from its begin. */
-struct columns_inside {
-  uint32_t first, span;
-};
-
-template <int K>
-static __device__ __forceinline__ columns_inside inside_of(const max_job &j, int32_t w) {
-  const int32_t first = max(-w, 0);
-  return {(uint32_t)first, (uint32_t)max(min(K, j.w.in - w) - first, 0)};
-}
-
-/* Does the output name a cell of its window, which begins at `begin`?  Rows above or below the
- * plane have no cells to be named. */
-template <int K>
-static __device__ __forceinline__ bool is_usual(const max_job &j, uint32_t cell, uint32_t begin,
-                                                columns_inside c) {
-  uint32_t rest = cell - begin - c.first;
-  bool inside = rest < c.span;
-#pragma unroll
-  for (int i = 1; i < K; i++) {
-    rest -= j.w.in;
-    inside |= rest < c.span;
-  }
-  return inside & (cell < j.cells);
-}
-
-static __device__ __forceinline__ void put_one(float *to, float sum) { __stcs(to, sum); }
+static __device__ __forceinline__ void write_cell(float *to, float sum) { __stcs(to, sum); }
 template <typename E>
-static __device__ __forceinline__ void put_one(E *to, float sum) {
+static __device__ __forceinline__ void write_cell(E *to, float sum) {
   E e;
   put(&e, sum);
   __stcs((unsigned short *)to, e.bits);
 }
 
-/* To the next of the rows that matter.  Before the first and behind the last there is none: what is
- * read there is not used, but a load that does not happen would have to be told from one that does.
- */
-template <typename E, typename I>
-static __device__ __forceinline__ void go_down(const max_job &j, int32_t row, int32_t end,
-                                               const I **index, const E **grad) {
-  const int32_t step = row >= 0 && row < end - 1 ? j.w.out : 0;
-  *index += step;
-  *grad += step;
-}
-
-static __device__ __forceinline__ int32_t inside(int32_t at, int32_t end) {
+/* The nearest row or column of [0, end). */
+static __device__ __forceinline__ int32_t clamped(int32_t at, int32_t end) {
   return min(max(at, 0), end - 1);
 }
 
-/* Rows of outputs in two sets that take turns: a move from one to the other would wait for what is
- * still to come.  (ptxas 13.0 counts the loads of both together, so that one set is waited for with
- * the other; without moves it was faster all the same.) */
-template <typename B>
-static __device__ __forceinline__ void in_turns(B &b, int32_t rows) {
-  typename B::set one = {}, other = {};
-  b.send_for(one);
+/* --- Checking --- */
+
+/* The columns of a window that lie in the plane: `count` of them, the first being `first` columns
+ * behind the window's begin. */
+struct max_columns_inside {
+  uint32_t first, count;
+};
+
+template <int K>
+static __device__ __forceinline__ max_columns_inside columns_inside(const max_job &j,
+                                                                    int32_t begin) {
+  const int32_t first = max(-begin, 0);
+  return {(uint32_t)first, (uint32_t)max(min(K, j.w.in - begin) - first, 0)};
+}
+
+/* Does the K x K window whose first cell is `begin` hold this cell?  A cell before a row of the
+ * window wraps to a huge unsigned number and fails the test.  Rows of the window above or below the
+ * plane need no test of their own, because their cells have no numbers below j.cells. */
+template <int K>
+static __device__ __forceinline__ bool window_holds(const max_job &j, uint32_t begin,
+                                                    max_columns_inside c, uint32_t cell) {
+  uint32_t rest = cell - begin - c.first;
+  bool inside = rest < c.count;
+#pragma unroll
+  for (int i = 1; i < K; i++) {
+    rest -= j.w.in;
+    inside |= rest < c.count;
+  }
+  return inside & (cell < j.cells);
+}
+
+/* --- Rows in two sets --- */
+
+/* Walks over rows of outputs, which are loaded into two sets of registers in turn: one set is on
+ * its way while the other is used.  Sets are not moved, because a move would wait for the loads.
+ * (ptxas 13.0 counts the loads of both sets together, so that waiting for one waits for the other
+ * too; without moves it was faster all the same.) */
+template <typename W>
+static __device__ __forceinline__ void walk_in_turns(W &walk, int32_t rows) {
+  typename W::set one = {}, other = {};
+  walk.load(one);
 #pragma unroll 1
-  for (int32_t left = rows; left > 0; left -= 2 * B::SET) {
-    b.send_for(other);
-    b.use(one);
-    if (left <= B::SET) break;
-    b.send_for(one);
-    b.use(other);
+  for (int32_t left = rows; left > 0; left -= 2 * W::ROWS) {
+    walk.load(other);
+    walk.compute(one);
+    if (left <= W::ROWS) break;
+    walk.load(one);
+    walk.compute(other);
   }
 }
 
-/* Step 2, V outputs side by side, where rows are made of such and words of 16 or 8 bytes.  A
- * window of 3 ends with the first cell of the outputs after: those of the next lane, if they do not
- * belong to another row: then they name no cell here, unless they are unusual. */
+/* Advances the pointers from a row of outputs to the next that is to be loaded.  Before the first
+ * row and behind the last there is none: the pointers stay, and what is loaded there is not used.
+ * To load nothing there would need more instructions. */
+template <typename E, typename I>
+static __device__ __forceinline__ void advance_row(const max_job &j, int32_t row, int32_t end,
+                                                   const I **index, const E **grad) {
+  const int32_t stride = row >= 0 && row < end - 1 ? j.w.out : 0;
+  *index += stride;
+  *grad += stride;
+}
+
+/* --- Windows that slide by 2, V outputs side by side --- */
+
+/* Computes the cells that V columns of outputs own, where rows consist of whole vectors, and of own
+ * cells only.  The last of these columns of cells lies in windows of 3 of the next lane's first
+ * outputs. If that lane has another chunk or plane, its outputs name no cell here, as long as their
+ * indices lie in their windows. */
 template <int K, int V, typename E, typename I>
-struct by_words {
-  enum { SET = V == 4 ? 1 : 2 /* rows on their way together */, LAST = K - 2 };
+struct max_column_vectors {
+  enum { ROWS = V == 4 ? 1 : 2 /* of a set: as many as registers hold */ };
+  enum { LAST = K - 2 /* rows of outputs between a row and the last that names its cells */ };
   const max_job &j;
   const I *index;
   const E *grad;
   E *out;
-  int32_t row, end; /* of outputs: the next to be sent for, behind the last that matters */
-  int32_t arrived;  /* the next to come */
-  uint32_t at, h;   /* where that one's own cells begin: in the plane, from the item's first row */
-  uint32_t made, count;  /* which row of the lane's it is; how many are the lane's to write */
-  uint32_t tall, before; /* the item's rows; 1 where the first window begins outside the plane */
-  bool usual;
-  output o[2][V + 1];
+  int32_t load_row, row_end; /* of outputs: loaded next; behind the last that is needed */
+  int32_t row;               /* checked next */
+  uint32_t cell, h;          /* the first own cell of that row; its row, from the item's first */
+  uint32_t done, count;      /* rows of outputs whose cells are written, or are to be */
+  uint32_t item_height;      /* rows of cells */
+  uint32_t outside;          /* 1 where the first window begins left of the plane, else 0 */
+  bool in_windows;           /* all indices so far */
+  max_column_output o[2][V + 1]; /* of this row and the one before, in turn */
 
   struct set {
-    neighbours<I, V> index[SET];
-    neighbours<E, V> grad[SET];
+    neighbours<I, V> index[ROWS];
+    neighbours<E, V> grad[ROWS];
   };
 
-  __device__ __forceinline__ void send_for(set &s) {
+  __device__ __forceinline__ void load(set &s) {
 #pragma unroll
-    for (int i = 0; i < SET; i++, row++) {
+    for (int i = 0; i < ROWS; i++, load_row++) {
       s.index[i].load(index);
       s.grad[i].load(grad);
-      go_down(j, row, end, &index, &grad);
+      advance_row(j, load_row, row_end, &index, &grad);
     }
   }
 
-  __device__ __forceinline__ void look(const set &s, int i) {
-    const bool there = (uint32_t)arrived < (uint32_t)end;
-    const uint32_t window = at - (K == 3 ? j.w.in + 1 : 0);
+  /* Checks the indices of row i of a set and stores its outputs in o[i % 2]. */
+  __device__ __forceinline__ void check(const set &s, int i) {
+    const bool exists = (uint32_t)row < (uint32_t)row_end;
+    const uint32_t window = cell - (K == 3 ? j.w.in + 1 : 0);
     uint32_t high = 0;
-    output *to = o[i % 2];
+    max_column_output *to = o[i % 2];
 #pragma unroll
     for (int v = 0; v < V; v++) {
       const I index = s.index[i].of[v];
       if (sizeof(I) == 8) high |= (uint32_t)((uint64_t)index >> 32);
-      to[v] = {there ? (uint32_t)index : ~0u, widened(s.grad[i].of[v])};
-      const uint32_t outside = v == 0 ? before : 0;
-      usual &= !there | is_usual<K>(j, to[v].cell, window + 2 * v, {outside, K - outside});
+      to[v] = {exists ? (uint32_t)index : ~0u, widened(s.grad[i].of[v])};
+      const uint32_t first = v == 0 ? outside : 0;
+      in_windows &= !exists | window_holds<K>(j, window + 2 * v, {first, K - first}, to[v].cell);
     }
-    usual &= !there | (high == 0);
+    in_windows &= !exists | (high == 0);
     if (K == 3)
       to[V] = {__shfl_down_sync(EVERY_LANE, to[0].cell, 1),
                __shfl_down_sync(EVERY_LANE, to[0].grad, 1)};
-    arrived++;
+    row++;
   }
 
-  /* The own cells of a row of outputs, of which those below it have a part too. */
-  __device__ __forceinline__ void make(const output *own, const output *below, uint32_t first) {
+  /* Writes the cells from `first` on, which outputs `own` own; those `below` may name them too. */
+  __device__ __forceinline__ void compute_row(const max_column_output *own,
+                                              const max_column_output *below, uint32_t first) {
     const uint32_t wide = j.w.in;
     float sum[2][2 * V] = {};
 #pragma unroll
     for (int x = 0; x < 2 * V; x++) {
-      const uint32_t cell = first + x, under = cell + wide;
-      take(sum[0][x], own[x / 2], cell);
-      if (K == 3 && x % 2 == 1) take(sum[0][x], own[x / 2 + 1], cell);
-      take(sum[1][x], own[x / 2], under);
-      if (K == 3 && x % 2 == 1) take(sum[1][x], own[x / 2 + 1], under);
-      if (K == 3) take(sum[1][x], below[x / 2], under);
-      if (K == 3 && x % 2 == 1) take(sum[1][x], below[x / 2 + 1], under);
+      const uint32_t upper = first + x, lower = upper + wide;
+      add_if_named(sum[0][x], own[x / 2], upper);
+      if (K == 3 && x % 2 == 1) add_if_named(sum[0][x], own[x / 2 + 1], upper);
+      add_if_named(sum[1][x], own[x / 2], lower);
+      if (K == 3 && x % 2 == 1) add_if_named(sum[1][x], own[x / 2 + 1], lower);
+      if (K == 3) add_if_named(sum[1][x], below[x / 2], lower);
+      if (K == 3 && x % 2 == 1) add_if_named(sum[1][x], below[x / 2 + 1], lower);
     }
-    const uint32_t upper = h - 2 * LAST;
-    if ((made < count) & (upper < tall)) put_vector<2 * V>(out, sum[0]);
-    if ((made < count) & (upper + 1 < tall)) put_vector<2 * V>(out + wide, sum[1]);
+    const uint32_t item_row = h - 2 * LAST;
+    if ((done < count) & (item_row < item_height)) put_vector<2 * V>(out, sum[0]);
+    if ((done < count) & (item_row + 1 < item_height)) put_vector<2 * V>(out + wide, sum[1]);
   }
 
-  __device__ __forceinline__ void use(const set &s) {
-    const uint32_t step = 2 * (uint32_t)j.w.in;
+  __device__ __forceinline__ void compute(const set &s) {
+    const uint32_t stride = 2 * (uint32_t)j.w.in;
 #pragma unroll
-    for (int i = 0; i < SET; i++, at += step, h += 2, made++, out += step) {
-      look(s, i);
+    for (int i = 0; i < ROWS; i++, cell += stride, h += 2, done++, out += stride) {
+      check(s, i);
       if (K == 3)
-        make(o[(i + 1) % 2], o[i % 2], at - step);
+        compute_row(o[(i + 1) % 2], o[i % 2], cell - stride);
       else
-        make(o[i % 2], nullptr, at);
+        compute_row(o[i % 2], nullptr, cell);
     }
   }
 };
 
-/* `rows` rows of outputs from `begin` on, all lanes together; true if one is unusual. */
+/* True if an index lies outside its window. */
 template <int K, int V, typename E, typename I>
-static __device__ __forceinline__ bool go_by_words(const max_job &j, int64_t plane, pg_span cells,
-                                                   int32_t ow, int32_t begin, int32_t end,
-                                                   int32_t rows, bool there, bool mine) {
-  typedef by_words<K, V, E, I> by;
-  const int32_t w = 2 * ow, top = 2 * begin, last = by::LAST;
-  const int64_t first = plane * j.outputs + inside(begin, j.h.out) * j.w.out + ow;
-  const int64_t above = plane * j.cells + (top - 2 * last) * j.w.in + w;
-  by b = {j, (const I *)j.index + first, (const E *)j.grad + first, (E *)j.in + above};
-  b.row = b.arrived = begin;
-  b.end = there ? min(end + last, j.h.out) : 0;
-  b.at = (uint32_t)(top * j.w.in + w);
-  b.h = (uint32_t)(top - cells.begin);
-  b.made = (uint32_t)-last;
-  b.count = there && mine ? (uint32_t)max(end - begin, 0) : 0;
-  b.tall = (uint32_t)length(cells);
-  b.before = K == 3 && ow == 0;
-  b.usual = true;
+static __device__ __forceinline__ bool walk_vectors(const max_job &j, const max_column_task &t) {
+  typedef max_column_vectors<K, V, E, I> vectors;
+  const int32_t last = vectors::LAST, begin = t.rows.begin, end = t.rows.end;
+  const int32_t ow = t.column, w = 2 * ow, top = 2 * begin;
+  const int64_t first = t.plane * j.outputs + clamped(begin, j.h.out) * j.w.out + ow;
+  const int64_t above = t.plane * j.cells + (top - 2 * last) * j.w.in + w;
+  vectors v = {j, (const I *)j.index + first, (const E *)j.grad + first, (E *)j.in + above};
+  v.load_row = v.row = begin;
+  v.row_end = t.active ? min(end + last, j.h.out) : 0;
+  v.cell = (uint32_t)(top * j.w.in + w);
+  v.h = (uint32_t)(top - t.item_rows.begin);
+  v.done = (uint32_t)-last;
+  v.count = t.active && t.writes ? (uint32_t)max(end - begin, 0) : 0;
+  v.item_height = (uint32_t)length(t.item_rows);
+  v.outside = K == 3 && ow == 0;
+  v.in_windows = true;
 #pragma unroll
-  for (int v = 0; v <= V; v++) b.o[1][v] = {~0u, 0};
-  in_turns(b, rows + last);
-  return !b.usual;
+  for (int i = 0; i <= V; i++) v.o[1][i] = {~0u, 0};
+  walk_in_turns(v, t.steps + last);
+  return !v.in_windows;
 }
 
-/* Step 1, windows of 3.  Outputs lie `pad` further on than the first cells of their windows.  A
- * lane reads the middle one of the three columns of outputs that its cells lie in, and asks the
- * lanes beside it for theirs.  Those may belong to the other end of another row: they name no cell
- * here, unless they are unusual. */
+/* --- Windows of 3 that slide by 1 --- */
+
+/* Computes a column of cells.  They lie in the windows of three columns of outputs.  The lane reads
+ * the middle one and gets the others from the lanes beside it.  If those have another chunk or
+ * plane, their outputs name no cell here, as long as their indices lie in their windows. */
 template <typename E, typename I>
-struct by_one {
-  enum { SET = 3 /* rows on their way together */ };
+struct max_column_cells {
+  enum { K = 3, ROWS = 3 /* of a set, and that a cell lies in the windows of */ };
+  enum { LAST = K - 1 /* rows of outputs from the first to the last that names a cell */ };
   const max_job &j;
   const I *index;
   const E *grad;
   E *out;
-  int32_t row, end;         /* of outputs: the next to be sent for, behind the last that matters */
-  int32_t arrived;          /* the next to come */
-  uint32_t at, made, count; /* the cell, its row's number, rows that are the lane's to write */
-  uint32_t window;          /* of the output that comes next: its first cell */
-  columns_inside c;
-  bool usual;
-  output o[SET][3];
+  int32_t load_row, row_end; /* of outputs: loaded next; behind the last that is needed */
+  int32_t row;               /* checked next */
+  uint32_t cell;             /* written next */
+  uint32_t done, count;      /* cells written; cells to write */
+  uint32_t window;           /* the first cell of that output's window */
+  max_columns_inside inside;
+  bool in_windows; /* all indices so far */
+  max_column_output o[ROWS][K];
 
   struct set {
-    I index[SET];
-    E grad[SET];
+    I index[ROWS];
+    E grad[ROWS];
   };
 
-  __device__ __forceinline__ void send_for(set &s) {
+  __device__ __forceinline__ void load(set &s) {
 #pragma unroll
-    for (int i = 0; i < SET; i++, row++) {
+    for (int i = 0; i < ROWS; i++, load_row++) {
       s.index[i] = __ldg(index);
       s.grad[i] = *grad;
-      go_down(j, row, end, &index, &grad);
+      advance_row(j, load_row, row_end, &index, &grad);
     }
   }
 
-  __device__ __forceinline__ void look(const set &s, int i) {
-    const bool there = (uint32_t)arrived < (uint32_t)end;
-    const uint32_t cell = there ? (uint32_t)s.index[i] : ~0u;
+  /* Checks the index of row i of a set and stores its output and its neighbours' in o[i]. */
+  __device__ __forceinline__ void check(const set &s, int i) {
+    const bool exists = (uint32_t)row < (uint32_t)row_end;
+    const uint32_t cell = exists ? (uint32_t)s.index[i] : ~0u;
     const float grad = widened(s.grad[i]);
     const bool high = sizeof(I) == 8 && (uint64_t)s.index[i] >> 32 != 0;
-    usual &= !there | (is_usual<3>(j, cell, window, c) & !high);
+    in_windows &= !exists | (window_holds<K>(j, window, inside, cell) & !high);
     o[i][0] = {__shfl_up_sync(EVERY_LANE, cell, 1), __shfl_up_sync(EVERY_LANE, grad, 1)};
     o[i][1] = {cell, grad};
     o[i][2] = {__shfl_down_sync(EVERY_LANE, cell, 1), __shfl_down_sync(EVERY_LANE, grad, 1)};
-    arrived++;
+    row++;
     window += j.w.in;
   }
 
-  /* A row of cells ends with each of these rows of outputs. */
-  __device__ __forceinline__ void use(const set &s) {
+  /* Each row of outputs is the last one that may name a row of cells. */
+  __device__ __forceinline__ void compute(const set &s) {
 #pragma unroll
-    for (int i = 0; i < SET; i++, made++, at += j.w.in, out += j.w.in) {
-      look(s, i);
+    for (int i = 0; i < ROWS; i++, done++, cell += j.w.in, out += j.w.in) {
+      check(s, i);
       float sum = 0;
 #pragma unroll
-      for (int k = 0; k < 9; k++) take(sum, o[(i + 1 + k / 3) % SET][k % 3], at);
-      if (made < count) put_one(out, sum);
+      for (int k = 0; k < K * K; k++) add_if_named(sum, o[(i + 1 + k / K) % ROWS][k % K], cell);
+      if (done < count) write_cell(out, sum);
     }
   }
 };
 
-/* `rows` rows from `begin` on, all lanes together; true if an output is unusual. */
+/* True if an index lies outside its window. */
 template <typename E, typename I>
-static __device__ __forceinline__ bool go_by_one(const max_job &j, int64_t plane, pg_span cells,
-                                                 int32_t w, int32_t begin, int32_t rows, bool there,
-                                                 bool mine) {
-  const int32_t pad = j.w.pad;
-  typedef by_one<E, I> by;
-  const int32_t ow = w + pad - 1, row = begin + pad - 2, last = min(begin + rows, cells.end);
-  const int64_t first = plane * j.outputs + inside(row, j.h.out) * j.w.out + inside(ow, j.w.out);
-  const int64_t above = plane * j.cells + (begin - 2) * j.w.in + w;
-  by b = {j, (const I *)j.index + first, (const E *)j.grad + first, (E *)j.in + above};
-  b.row = b.arrived = row;
-  b.end = there && (uint32_t)ow < (uint32_t)j.w.out ? min(last + pad, j.h.out) : 0;
-  b.at = (uint32_t)((begin - 2) * j.w.in + w);
-  b.made = (uint32_t)-2; /* two rows of outputs come before the first of cells */
-  b.count = there && mine ? (uint32_t)max(last - begin, 0) : 0;
-  b.window = (uint32_t)((row - pad) * j.w.in + ow - pad);
-  b.c = inside_of<3>(j, ow - pad);
-  b.usual = true;
-  in_turns(b, rows + 2);
-  return !b.usual;
+static __device__ __forceinline__ bool walk_cells(const max_job &j, const max_column_task &t) {
+  typedef max_column_cells<E, I> cells;
+  const int32_t pad = j.w.pad, last = cells::LAST, begin = t.rows.begin, w = t.column;
+  const int32_t ow = w + pad - 1, row = begin + pad - last;
+  const int32_t end = min(begin + t.steps, t.item_rows.end);
+  const int64_t first =
+      t.plane * j.outputs + clamped(row, j.h.out) * j.w.out + clamped(ow, j.w.out);
+  const int64_t above = t.plane * j.cells + (begin - last) * j.w.in + w;
+  cells c = {j, (const I *)j.index + first, (const E *)j.grad + first, (E *)j.in + above};
+  c.load_row = c.row = row;
+  c.row_end = t.active && (uint32_t)ow < (uint32_t)j.w.out ? min(end + pad, j.h.out) : 0;
+  c.cell = (uint32_t)((begin - last) * j.w.in + w);
+  c.done = (uint32_t)-last;
+  c.count = t.active && t.writes ? (uint32_t)max(end - begin, 0) : 0;
+  c.window = (uint32_t)((row - pad) * j.w.in + ow - pad);
+  c.inside = columns_inside<3>(j, ow - pad);
+  c.in_windows = true;
+  walk_in_turns(c, t.steps + last);
+  return !c.in_windows;
 }
 
 #endif
