@@ -1,55 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SCATTER where outputs are few among the cells: in the main a fill.
+/* Max pools with few outputs among the cells, so that writing zeros is most of the work: planes
+ * that lie one after the other, with any windows, and at least four times as many cells as outputs.
  *
- * A warp makes items, one after the other, in a tile of sums that is all zeros whenever an item
- * begins: writing an item clears what was added.  Windows matter only where planes are cut.  Lanes
- * that name the same cell meet in the tile itself: each flips its bit there.  Outputs of the next
- * item are on their way while this one's cells are written.
+ * A warp, which is a block here, computes items one after the other.  It adds the outputs of an
+ * item to sums in shared memory, 32 at a time, and writes the sums to gradInput.  The sums are all
+ * zero when an item begins, because writing an item clears what was added and nothing else.  Lanes
+ * that name the same cell find each other through its sum, in which each flips its own bit
+ * (add_in_order).  The outputs of the next item are on their way while this item is written.
  *
- * A block's items are of different planes and at the same place there.  Processors are not all as
- * fast: the blocks that fit on them at once make most of the items, and whoever is done first goes
- * on with blocks of a few. */
+ * Windows matter only where planes are cut into items: then a block sets the flags of items that a
+ * stray points into, and reports bad indices; see max_job.cuh.  Items that are whole planes just
+ * add every output.
+ *
+ * All items of a block lie at the same place of different planes, so that what is known of one
+ * holds for the others.  Processors are not equally fast: the blocks that fit on them at once
+ * compute most of the items, and the rest is shared out in small blocks to those that are done
+ * first. */
 #include "cuda/kernels/async_copy.cuh"
-#include "cuda/kernels/max_job.cuh"
+#include "cuda/kernels/in_register.cuh"
+#include "cuda/kernels/max_sparse.cuh"
 
-enum { AHEAD = 7 /* batches on their way */, LANES = 32 };
-enum { MOST_BLOCKS = 20 /* that a processor holds */, PAIR = 2 };
-
-extern __shared__ __align__(256) float4 pg_few_room[];
-
-/* Items at all the places of a plane, or of some planes together, are a row.  The first `rows`
- * times as many blocks make `rounds` items each, the next `pairs` times PAIR, the others one. */
-struct few_plan {
-  int32_t room; /* floats of the tile, one a lane at least */
-  uint32_t rows, rounds, pairs;
-  uint32_t callers; /* blocks that call for all outputs before the first is used; 0: none */
-  pg_divider by_cuts, by_outputs;
+enum {
+  LANES = 32,
+  AHEAD = 7,       /* batches on their way: as many as registers hold */
+  MOST_BLOCKS = 20 /* that a processor holds at once: leaves a lane the registers that it needs */
 };
 
-/* A block's part of the items: `count` of them, `step` rows apart. */
-struct few_turn {
-  uint32_t first, count, step;
-};
-
-/* An item: cells that follow each other, and the outputs it looks at, `runs` times `count` that
- * follow each other, the first being a plane's output-th; runs are slices of outputs apart.  The
- * last `home` of the home_run-th run, and of those behind it, are at home here.  Windows of the
- * last `across` of a run go on behind the item: the items up to the reach-th cell from here look at
- * these outputs too. */
 template <typename E>
-struct few_item {
-  E *out;
-  int32_t lead; /* cell 0 is the lead-th of 16 bytes of gradInput */
-  uint32_t plane, begin, cells, reach;
-  uint32_t output;
-  int32_t count, home, across;
-  int32_t planes, runs, home_run;
-};
+static constexpr int GROUP = 16 / sizeof(E); /* cells of a group */
 
-/* Outputs on their way to a lane, the first of them being at index_at and grad_at, and where those
- * before them were added. */
+extern __shared__ __align__(256) float4 pg_sparse_scratch[];
+
+/* Outputs of a lane: as loaded, the first of them from index_at and grad_at, and the shared
+ * addresses at which those before them were added. */
 template <typename E, typename I>
-struct few_outputs {
+struct sparse_outputs {
   const I *index_at;
   const E *grad_at;
   I index[AHEAD];
@@ -57,126 +42,39 @@ struct few_outputs {
   uint32_t added[AHEAD];
 };
 
-/* The first output whose window does not begin before the cell. */
-static __device__ __forceinline__ int32_t first_at_home(const max_axis &a, int32_t cell) {
-  return cell == 0 ? 0 : touching(a, cell - 1, cell).end;
-}
-
-/* An axis is cut behind `end` into parts of `size`: the first output that reaches behind it, and
- * how far the parts go that this one reaches. */
-struct few_crossing {
-  int32_t first, beyond;
+/* What a warp computes all its items with. */
+struct sparse_warp {
+  const max_job &j;
+  const sparse_plan &f;
+  uint32_t sums; /* shared address */
+  bad_indices *bad;
 };
-
-static __device__ __forceinline__ few_crossing crossing(const max_axis &a, int32_t end,
-                                                        int32_t size) {
-  if (end >= a.in) return {a.out, 0};
-  const int32_t first = touching(a, end, end + 1).begin;
-  if (first >= a.out) return {a.out, 0};
-  const pg_window_32 w = window(a, first);
-  const int32_t reach = max(min(w.begin + (int32_t)w.length, a.in) - end, 0);
-  return {first, min((reach + size - 1) / size * size, a.in - end)};
-}
-
-template <typename E>
-static __device__ __forceinline__ void look_at_cut(const max_job &j, uint32_t number,
-                                                   few_item<E> &it) {
-  const pg_box_32 b = box_32(j.cut, number);
-  const pg_span od = touching(j.d, b.d.begin, b.d.end);
-  const int32_t slice = j.h.out * j.w.out, first = max(first_at_home(j.d, b.d.begin), od.begin);
-  it.plane = (uint32_t)b.first;
-  it.begin = ((uint32_t)b.d.begin * j.h.in + b.h.begin) * j.w.in;
-  it.cells = (uint32_t)(length(b.d) * length(b.h) * j.w.in);
-  it.output = (uint32_t)(od.begin * slice);
-  if (length(b.h) == j.h.in) {
-    const few_crossing c = crossing(j.d, b.d.end, j.cut.of_d);
-    it.count = length(od) * slice;
-    it.home = (od.end - first) * slice;
-    it.across = (od.end - c.first) * slice;
-    it.reach = it.cells + (uint32_t)(c.beyond * j.h.in * j.w.in);
-    return;
-  }
-  const pg_span oh = touching(j.h, b.h.begin, b.h.end);
-  const few_crossing c = crossing(j.h, b.h.end, j.cut.of_h);
-  it.output += (uint32_t)(oh.begin * j.w.out);
-  it.count = length(oh) * j.w.out;
-  it.home = (oh.end - max(first_at_home(j.h, b.h.begin), oh.begin)) * j.w.out;
-  it.across = (oh.end - c.first) * j.w.out;
-  it.reach = it.cells + (uint32_t)(c.beyond * j.w.in);
-  it.runs = length(od);
-  it.home_run = first - od.begin;
-  if (it.runs > 0) return;
-  it.runs = 1; /* of nothing */
-  it.count = it.home = it.across = 0;
-}
-
-static __device__ __forceinline__ few_turn turn_of(const few_plan &f, uint32_t block) {
-  uint32_t row = over(block, f.by_cuts);
-  const uint32_t cut = block - row * f.by_cuts.by;
-  few_turn t = {0, f.rounds, f.rows};
-  if (row >= f.rows) {
-    row -= f.rows;
-    const bool alone = row >= f.pairs;
-    row = f.rows * f.rounds + (alone ? f.pairs * (PAIR - 1) + row : row * PAIR);
-    t.count = alone ? 1 : PAIR;
-    t.step = 1;
-  }
-  t.first = row * f.by_cuts.by + cut;
-  return t;
-}
-
-template <typename E>
-static __device__ __forceinline__ void place(few_item<E> &it, E *out) {
-  it.out = out;
-  it.lead = (int32_t)((uintptr_t)out % 16 / sizeof(E));
-}
-
-template <bool WHOLE, typename E>
-static __device__ __forceinline__ few_item<E> few_item_at(const max_job &j, uint32_t number) {
-  few_item<E> it = {};
-  it.planes = it.runs = 1;
-  if (WHOLE) {
-    it.plane = number * (uint32_t)j.cut.of_planes;
-    it.planes = (int32_t)min((int64_t)j.cut.of_planes, j.cut.planes - it.plane);
-    it.cells = it.planes * j.cells;
-    it.count = it.home = it.planes * (int32_t)j.outputs;
-  } else {
-    look_at_cut(j, number, it);
-  }
-  place(it, (E *)j.in + (int64_t)it.plane * j.cells + it.begin);
-  return it;
-}
 
 /* --- Adding --- */
 
-/* Where in the tile a cell's sum is, of 8 that make 16 bytes: every other four groups have their
- * halves swapped, lest lanes that read a half each meet at the same banks. */
+/* The address of a cell's sum.  Where a group has 8 sums, lanes read half of a group each at a
+ * time, 32 bytes apart, and would use only half of the banks.  So every other four groups have
+ * their halves swapped. */
 template <typename E>
 static __device__ __forceinline__ uint32_t swapped(uint32_t address) {
   return sizeof(E) == 4 ? address : address ^ (address >> 3 & 16);
 }
 
 static __device__ __forceinline__ void flip(uint32_t address, uint32_t bits) {
-#ifdef __CUDA_ARCH__
   asm volatile("red.shared.xor.b32 [%0], %1;" ::"r"(address), "r"(bits) : "memory");
-#else
-  shared_store(address, __uint_as_float(shared_bits(address) ^ bits));
-#endif
 }
 
-/* Lanes may do this to the same sum at once; an exchange says that this is meant. */
+/* Several lanes may clear the same sum at once.  This would be a race if it were a store. */
 static __device__ __forceinline__ void clear_sum(uint32_t address) {
-#ifdef __CUDA_ARCH__
   asm volatile("atom.shared.exch.b32 _, [%0], 0;" ::"r"(address) : "memory");
-#else
-  shared_store(address, 0);
-#endif
 }
 
-/* `bit` is the lane's own; 0: it has nothing to add, and its address is any.  The lanes of a cell
- * find each other by their bits, which they flip in its sum.  They add in their order, each to the
- * sum of the one before it, over and over until the last has the right one, which it stores. */
-static __device__ __forceinline__ void add_batch(uint32_t address, uint32_t bit, float grad) {
+/* Each lane adds to the sum at its address; lanes of the same sum add in their order.  `bit` is the
+ * lane's own, or 0 if it has nothing to add, and its address is then any.  Each
+ * lane finds the others of its sum by the bits that have flipped there.  Each adds its gradient to
+ * what the lane before it has computed, again and again until the last lane's result is right; that
+ * lane stores it. */
+static __device__ __forceinline__ void add_in_order(uint32_t address, uint32_t bit, float grad) {
   const int lane = lane_number();
   const float before = shared_load(address);
   __syncwarp();
@@ -200,104 +98,97 @@ static __device__ __forceinline__ void add_batch(uint32_t address, uint32_t bit,
 
 /* --- Outputs --- */
 
-/* A value that the compiler is not to make anew, from uniform registers, wherever it is used. */
-template <typename T>
-static __device__ __forceinline__ T kept(T value) {
-#ifdef __CUDA_ARCH__
-  if constexpr (sizeof(T) == 8)
-    asm volatile("" : "+l"(value));
-  else
-    asm volatile("" : "+r"(value));
-#endif
-  return value;
-}
-
-static __device__ __forceinline__ float read(const float *from) { return __ldg(from); }
+static __device__ __forceinline__ float load_grad(const float *from) { return __ldg(from); }
 template <typename E>
-static __device__ __forceinline__ E read(const E *from) {
+static __device__ __forceinline__ E load_grad(const E *from) {
   return {__ldg(&from->bits)};
 }
 
-/* The first AHEAD batches of a run of `count`, `further` outputs behind the one before. */
+/* Loads the first AHEAD batches of a run of `count` outputs, which begins `further` outputs behind
+ * the run before. */
 template <typename E, typename I>
-static __device__ __forceinline__ void fetch(int32_t count, int64_t further, few_outputs<E, I> &o) {
+static __device__ __forceinline__ void load_first(int32_t count, int64_t further,
+                                                  sparse_outputs<E, I> &o) {
   const int32_t left = count - lane_number();
-  o.index_at = kept(o.index_at + further);
-  o.grad_at = kept(o.grad_at + further);
+  o.index_at = in_register(o.index_at + further);
+  o.grad_at = in_register(o.grad_at + further);
 #pragma unroll
   for (int i = 0; i < AHEAD; i++)
     if (left > i * LANES) {
       o.index[i] = __ldg(o.index_at + i * LANES);
-      o.grad[i] = read(o.grad_at + i * LANES);
+      o.grad[i] = load_grad(o.grad_at + i * LANES);
     }
 }
 
-/* An output, the left-th from a run's end on; none if not above 0.  `odd`: it is at home here,
- * names no cell of the item, and no other item is known to look at it. */
+/* Does an output name a cell of the item?  It is the left-th from the end of its run; there is none
+ * if `left` is not above 0.  An output is doubtful if its home is here, it names no cell of the
+ * item, and no other item is known to read it: then its index has to be checked. */
 template <bool WHOLE, typename E, typename I>
-static __device__ __forceinline__ bool is_inside(const max_job &j, const few_item<E> &it,
-                                                 int32_t home, I index, int32_t left, bool &odd) {
+static __device__ __forceinline__ bool is_inside(const max_job &j, const sparse_item<E> &it,
+                                                 int32_t home, I index, int32_t left,
+                                                 bool &doubtful) {
   const uint32_t cell = (uint32_t)index - it.begin;
   const bool known = (left > 0) & (sizeof(I) == 4 || (uint64_t)index >> 32 == 0);
   const bool inside = known & (cell < (WHOLE ? j.cells : it.cells));
   if (WHOLE) {
-    odd = (left > 0) & !inside;
+    doubtful = (left > 0) & !inside;
   } else {
-    const uint32_t looked_at = left <= it.across ? it.reach : it.cells;
-    odd = (left > 0) & (left <= home) & !(known & (cell < looked_at));
+    const uint32_t read_up_to = left <= it.across ? it.reach : it.cells;
+    doubtful = (left > 0) & (left <= home) & !(known & (cell < read_up_to));
   }
   return inside;
 }
 
-/* The i-th batch on its way, `left` outputs before the end of its run; MORE: the one AHEAD of it is
- * sent for.  True if it has an odd output for this lane. */
+/* Adds the batch in o.index[i] and o.grad[i], `left` outputs before the end of its run.  MORE: the
+ * batch that is AHEAD batches later is loaded into its place.  True if this lane's output is
+ * doubtful. */
 template <bool WHOLE, bool MORE, typename E, typename I>
-static __device__ __forceinline__ bool take_batch(const max_job &j, const few_plan &f,
-                                                  const few_item<E> &it, int32_t home,
-                                                  uint32_t tile, few_outputs<E, I> &o, int i,
-                                                  int32_t left) {
+static __device__ __forceinline__ bool add_batch(const sparse_warp &s, const sparse_item<E> &it,
+                                                 int32_t home, sparse_outputs<E, I> &o, int i,
+                                                 int32_t left) {
   const int32_t lane = lane_number(), ahead = it.count - left + AHEAD * LANES;
-  bool odd;
-  const bool inside = is_inside<WHOLE>(j, it, home, o.index[i], left - lane, odd);
-  uint32_t address = tile + 4 * (it.lead - it.begin) + 4 * (uint32_t)o.index[i];
+  bool doubtful;
+  const bool inside = is_inside<WHOLE>(s.j, it, home, o.index[i], left - lane, doubtful);
+  uint32_t address = s.sums + 4 * (it.lead - it.begin) + 4 * (uint32_t)o.index[i];
   if (WHOLE && it.planes > 1)
-    address += over((uint32_t)(it.count - left + lane), f.by_outputs) * 4 * j.cells;
+    address += over((uint32_t)(it.count - left + lane), s.f.by_outputs) * 4 * s.j.cells;
   const float grad = widened(o.grad[i]);
   if (MORE && ahead < it.count - lane) {
     o.index[i] = __ldg(o.index_at + ahead);
-    o.grad[i] = read(o.grad_at + ahead);
+    o.grad[i] = load_grad(o.grad_at + ahead);
   }
-  o.added[i] = inside ? swapped<E>(address) : tile + 4 * lane;
-  add_batch(o.added[i], inside ? 1u << lane : 0, grad);
-  return odd;
+  o.added[i] = inside ? swapped<E>(address) : s.sums + 4 * lane;
+  add_in_order(o.added[i], inside ? 1u << lane : 0, grad);
+  return doubtful;
 }
 
-/* A run; true if it has an odd output for this lane. */
+/* Adds a run.  True if this lane has found a doubtful output. */
 template <bool WHOLE, typename E, typename I>
-static __device__ __forceinline__ bool take(const max_job &j, const few_plan &f,
-                                            const few_item<E> &it, int32_t home, uint32_t tile,
-                                            few_outputs<E, I> &o) {
+static __device__ __forceinline__ bool add_run(const sparse_warp &s, const sparse_item<E> &it,
+                                               int32_t home, sparse_outputs<E, I> &o) {
   int32_t left = it.count;
-  bool odd = false;
+  bool doubtful = false;
   for (; left > AHEAD * LANES; left -= AHEAD * LANES) {
 #pragma unroll
     for (int i = 0; i < AHEAD; i++)
-      odd |= take_batch<WHOLE, true>(j, f, it, home, tile, o, i, left - i * LANES);
+      doubtful |= add_batch<WHOLE, true>(s, it, home, o, i, left - i * LANES);
   }
 #pragma unroll
   for (int i = 0; i < AHEAD; i++) {
     if (left <= i * LANES) break;
-    odd |= take_batch<WHOLE, false>(j, f, it, home, tile, o, i, left - i * LANES);
+    doubtful |= add_batch<WHOLE, false>(s, it, home, o, i, left - i * LANES);
   }
-  return odd;
+  return doubtful;
 }
 
-/* The output is odd. */
+/* Checks the index of a doubtful output: a bad index is noted, a stray sets the flag of the item
+ * that it points into. */
 template <bool WHOLE>
-static __device__ __forceinline__ void tell(const max_job &j, uint32_t plane, uint32_t output,
-                                            int64_t index, bad_indices *found) {
+static __device__ __forceinline__ void check_doubtful(const sparse_warp &s, uint32_t plane,
+                                                      uint32_t output, int64_t index) {
+  const max_job &j = s.j;
   if (WHOLE || (uint64_t)index >= j.cells) {
-    note_bad(found, (int64_t)plane * j.outputs + output);
+    note_bad(s.bad, (int64_t)plane * j.outputs + output);
     return;
   }
   const uint32_t row = over(output, j.by_out_w), slice = over(row, j.by_out_h);
@@ -306,43 +197,43 @@ static __device__ __forceinline__ void tell(const max_job &j, uint32_t plane, ui
     j.flags[item_of(j, plane, (uint32_t)index)] = 1;
 }
 
-/* A run that has odd outputs. */
+/* Checks a run that has doubtful outputs. */
 template <bool WHOLE, typename E, typename I>
-static __device__ __forceinline__ void tell_all(const max_job &j, const few_item<E> &it,
-                                                int32_t home, bad_indices *found) {
-  const I *index_at = (const I *)j.index + (int64_t)it.plane * j.outputs;
+static __device__ __forceinline__ void check_run(const sparse_warp &s, const sparse_item<E> &it,
+                                                 int32_t home) {
+  const I *index_at = (const I *)s.j.index + (int64_t)it.plane * s.j.outputs;
 #pragma unroll 1
   for (int32_t batches = home; batches > 0; batches -= LANES) {
     const int32_t left = batches - lane_number();
     const uint32_t output = it.output + (uint32_t)(it.count - left);
     const I index = left > 0 ? __ldg(index_at + output) : 0;
-    bool odd;
-    is_inside<WHOLE>(j, it, home, index, left, odd);
-    if (odd) tell<WHOLE>(j, it.plane, output, index, found);
+    bool doubtful;
+    is_inside<WHOLE>(s.j, it, home, index, left, doubtful);
+    if (doubtful) check_doubtful<WHOLE>(s, it.plane, output, index);
     __syncwarp();
   }
 }
 
-/* All outputs that an item looks at; the first are on their way. */
+/* Adds all outputs that are read for an item.  The first are loaded already. */
 template <bool WHOLE, typename E, typename I>
-static __device__ __forceinline__ void take_all(const max_job &j, const few_plan &f, few_item<E> it,
-                                                uint32_t tile, few_outputs<E, I> &o,
-                                                bad_indices *found) {
-  const int32_t slice = j.h.out * j.w.out;
+static __device__ __forceinline__ void add_item(const sparse_warp &s, sparse_item<E> it,
+                                                sparse_outputs<E, I> &o) {
+  const int32_t slice = s.j.h.out * s.j.w.out;
   for (int32_t run = 0; run < it.runs; run++) {
     const int32_t home = run < it.home_run ? 0 : it.home;
-    const bool odd = take<WHOLE>(j, f, it, home, tile, o);
-    if (__any_sync(EVERY_LANE, odd)) tell_all<WHOLE, E, I>(j, it, home, found);
+    const bool doubtful = add_run<WHOLE>(s, it, home, o);
+    if (__any_sync(EVERY_LANE, doubtful)) check_run<WHOLE, E, I>(s, it, home);
     if (run + 1 == it.runs) break;
     it.output += (uint32_t)slice;
-    fetch(it.count, slice, o);
+    load_first(it.count, slice, o);
   }
 }
 
-/* --- Items --- */
+/* --- Writing --- */
 
-static __device__ __forceinline__ uint32_t read_four(const float *tile, float *sum) {
-  const float4 four = *(const float4 *)tile;
+/* Reads four sums.  Returns 0 if they are all +0. */
+static __device__ __forceinline__ uint32_t read_four(const float *from, float *sum) {
+  const float4 four = *(const float4 *)from;
   sum[0] = four.x;
   sum[1] = four.y;
   sum[2] = four.z;
@@ -351,84 +242,88 @@ static __device__ __forceinline__ uint32_t read_four(const float *tile, float *s
          __float_as_uint(four.w);
 }
 
-/* U times 16 bytes, a warp's apart: out of the tile, which may be cleared, to gradInput. */
+/* Writes U groups, LANES groups apart, from their sums: `low` are the first four of a group, `high`
+ * the last four.  CLEAR: sums become zero. */
 template <int U, bool CLEAR, typename E>
 static __device__ __forceinline__ void write_groups(float *low, float *high, E *out) {
-  enum { GROUP = 16 / sizeof(E), STEP = LANES * GROUP };
-  float sum[U][GROUP];
+  enum { STRIDE = LANES * GROUP<E> };
+  float sum[U][GROUP<E>];
   uint32_t any[U];
 #pragma unroll
   for (int u = 0; u < U; u++) {
-    any[u] = read_four(low + u * STEP, sum[u]);
-    if (GROUP == 8) any[u] |= read_four(high + u * STEP, sum[u] + GROUP - 4);
+    any[u] = read_four(low + u * STRIDE, sum[u]);
+    if (GROUP<E> == 8) any[u] |= read_four(high + u * STRIDE, sum[u] + GROUP<E> - 4);
   }
 #pragma unroll
   for (int u = 0; u < U; u++)
     if (CLEAR && any[u] != 0) {
-      *(float4 *)(low + u * STEP) = make_float4(0, 0, 0, 0);
-      if (GROUP == 8) *(float4 *)(high + u * STEP) = make_float4(0, 0, 0, 0);
+      *(float4 *)(low + u * STRIDE) = make_float4(0, 0, 0, 0);
+      if (GROUP<E> == 8) *(float4 *)(high + u * STRIDE) = make_float4(0, 0, 0, 0);
     }
 #pragma unroll
-  for (int u = 0; u < U; u++) put_16(out + u * STEP, sum[u]);
+  for (int u = 0; u < U; u++) put_16(out + u * STRIDE, sum[u]);
 }
 
 template <typename E>
-static __device__ __forceinline__ float *sum_at(float *tile, int32_t at) {
-  return (float *)((char *)tile + swapped<E>(4 * (uint32_t)at));
+static __device__ __forceinline__ float *sum_at(float *sums, int32_t cell) {
+  return (float *)((char *)sums + swapped<E>(4 * (uint32_t)cell));
 }
 
-/* The groups from this lane's on, up to the full-th. */
+/* Writes every LANES-th group of [group, end). */
 template <bool CLEAR, typename E>
-static __device__ __forceinline__ void write_full(float *tile, E *out, int32_t g, int32_t full) {
-  enum { GROUP = 16 / sizeof(E), STEP = LANES * GROUP, U = 16 / GROUP };
-  float *low = sum_at<E>(tile, g * GROUP), *high = sum_at<E>(tile, g * GROUP + GROUP - 4);
-  E *to = out + g * GROUP;
-  int32_t left = full - g;
+static __device__ __forceinline__ void write_whole_groups(float *sums, E *out, int32_t group,
+                                                          int32_t end) {
+  enum { STRIDE = LANES * GROUP<E>, U = 16 / GROUP<E> /* at a time: 16 sums */ };
+  float *low = sum_at<E>(sums, group * GROUP<E>);
+  float *high = sum_at<E>(sums, group * GROUP<E> + GROUP<E> - 4);
+  E *to = out + group * GROUP<E>;
+  int32_t left = end - group;
 #pragma unroll 1
   for (; left > (U - 1) * LANES; left -= U * LANES) {
     write_groups<U, CLEAR>(low, high, to);
-    low += U * STEP;
-    high += U * STEP;
-    to += U * STEP;
+    low += U * STRIDE;
+    high += U * STRIDE;
+    to += U * STRIDE;
   }
 #pragma unroll 1
   for (; left > 0; left -= LANES) {
     write_groups<1, CLEAR>(low, high, to);
-    low += STEP;
-    high += STEP;
-    to += STEP;
+    low += STRIDE;
+    high += STRIDE;
+    to += STRIDE;
   }
 }
 
 template <typename E>
-static __device__ __forceinline__ void write_one(float *tile, E *out, int32_t at) {
-  float *sum = sum_at<E>(tile, at);
-  put(out + at, *sum);
+static __device__ __forceinline__ void write_and_clear_cell(float *sums, E *out, int32_t cell) {
+  float *sum = sum_at<E>(sums, cell);
+  put(out + cell, *sum);
   *sum = 0;
 }
 
+/* Writes an item: its whole groups, and the cells before and behind those one by one.  Cells are
+ * counted from the begin of the group that the first one is in. */
 template <bool CLEAR, typename E>
-static __device__ __forceinline__ void write_few(const max_job &j, const few_item<E> &it,
-                                                 float *tile) {
-  enum { GROUP = 16 / sizeof(E) };
+static __device__ __forceinline__ void write_item(const sparse_item<E> &it, float *sums) {
   const int32_t lane = lane_number(), end = it.lead + (int32_t)it.cells;
-  const int32_t first = it.lead != 0, full = end / GROUP;
+  const int32_t first = it.lead != 0, groups = end / GROUP<E>;
   E *out = it.out - it.lead;
-  write_full<CLEAR>(tile, out, first + lane, full);
-  const int32_t tail = max(first, full) * GROUP + lane;
-  if (first != 0 && lane >= it.lead && lane < min((int32_t)GROUP, end)) write_one(tile, out, lane);
-  if (tail < end) write_one(tile, out, tail);
+  write_whole_groups<CLEAR>(sums, out, first + lane, groups);
+  const int32_t tail = max(first, groups) * GROUP<E> + lane;
+  if (first != 0 && lane >= it.lead && lane < min((int32_t)GROUP<E>, end))
+    write_and_clear_cell(sums, out, lane);
+  if (tail < end) write_and_clear_cell(sums, out, tail);
 }
 
-/* The item's cells, to gradInput; the tile is all zeros afterwards.  Where each lane still knows
- * all the sums it has added to, it clears those. */
+/* Writes an item and clears its sums.  If each lane still knows all the sums that it has added to,
+ * it clears just these. */
 template <typename E, typename I>
-static __device__ __forceinline__ void write_and_clear(const max_job &j, const few_item<E> &it,
-                                                       float *tile, const few_outputs<E, I> &o) {
+static __device__ __forceinline__ void write_and_clear(const sparse_item<E> &it, float *sums,
+                                                       const sparse_outputs<E, I> &o) {
   if (it.runs > 1 || it.count > AHEAD * LANES) {
-    write_few<true>(j, it, tile);
+    write_item<true>(it, sums);
   } else {
-    write_few<false>(j, it, tile);
+    write_item<false>(it, sums);
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < AHEAD; i++)
@@ -437,94 +332,102 @@ static __device__ __forceinline__ void write_and_clear(const max_job &j, const f
   __syncwarp();
 }
 
+/* --- The kernel --- */
+
+/* Prefetches this block's part of all outputs. */
+template <typename E, typename I>
+static __device__ __forceinline__ void prefetch_outputs(const max_job &j, const sparse_plan &f) {
+  const int64_t outputs = j.cut.planes * (int64_t)j.outputs;
+  call_for_part(j.index, outputs * (int64_t)sizeof(I), blockIdx.x, f.prefetchers);
+  call_for_part(j.grad, outputs * (int64_t)sizeof(E), blockIdx.x, f.prefetchers);
+}
+
+/* WHOLE: items are whole planes. */
 template <bool WHOLE, typename E, typename I>
 static __global__ void __launch_bounds__(LANES, MOST_BLOCKS)
-    scatter_few(const __grid_constant__ max_job j, const __grid_constant__ few_plan f) {
-  float *tile = (float *)pg_few_room;
-  bad_indices *found = (bad_indices *)(tile + f.room);
-  const uint32_t sums = shared_address(tile);
-  if (blockIdx.x < f.callers && lane_number() == 0) {
-    const int64_t outputs = j.cut.planes * (int64_t)j.outputs;
-    call_for_part(j.index, outputs * (int64_t)sizeof(I), blockIdx.x, f.callers);
-    call_for_part(j.grad, outputs * (int64_t)sizeof(E), blockIdx.x, f.callers);
-  }
+    max_sparse(const __grid_constant__ max_job j, const __grid_constant__ sparse_plan f) {
+  float *sums = (float *)pg_sparse_scratch;
+  const sparse_warp s = {j, f, shared_address(sums), (bad_indices *)(sums + f.sums)};
+  if (blockIdx.x < f.prefetchers && lane_number() == 0) prefetch_outputs<E, I>(j, f);
   const int32_t slice = j.h.out * j.w.out;
-  const few_turn turn = turn_of(f, blockIdx.x);
-  const uint32_t step = turn.step * (uint32_t)j.cut.of_planes;
-  few_item<E> it = few_item_at<WHOLE, E>(j, turn.first);
+  const sparse_share share = share_of(f, blockIdx.x);
+  const uint32_t planes_apart = share.layers_apart * (uint32_t)j.cut.of_planes;
+  sparse_item<E> it = sparse_item_of<WHOLE, E>(j, share.first);
   const int64_t at = (int64_t)it.plane * j.outputs + it.output + lane_number();
-  few_outputs<E, I> o = {(const I *)j.index + at, (const E *)j.grad + at, {}, {}, {}};
-  fetch(it.count, 0, o);
-  if (lane_number() == 0) clear(found);
-  for (int32_t i = 4 * lane_number(); i < f.room; i += 4 * LANES)
-    *(float4 *)(tile + i) = make_float4(0, 0, 0, 0);
+  sparse_outputs<E, I> o = {(const I *)j.index + at, (const E *)j.grad + at, {}, {}, {}};
+  load_first(it.count, 0, o);
+  if (lane_number() == 0) clear(s.bad);
+  for (int32_t i = 4 * lane_number(); i < f.sums; i += 4 * LANES)
+    *(float4 *)(sums + i) = make_float4(0, 0, 0, 0);
   __syncwarp();
-  for (uint32_t left = turn.count; left > 0; left--) {
-    take_all<WHOLE>(j, f, it, sums, o, found);
-    if (left > 1) fetch(it.count, (int64_t)step * j.outputs - (it.runs - 1) * slice, o);
-    write_and_clear(j, it, tile, o);
-    it.plane += step;
-    place(it, it.out + (int64_t)step * j.cells);
+  for (uint32_t left = share.count; left > 0; left--) {
+    add_item<WHOLE>(s, it, o);
+    if (left > 1)
+      load_first(it.count, (int64_t)planes_apart * j.outputs - (it.runs - 1) * slice, o);
+    write_and_clear(it, sums, o);
+    it.plane += planes_apart;
+    set_out(it, it.out + (int64_t)planes_apart * j.cells);
   }
-  if (lane_number() == 0) report(j, found);
+  if (lane_number() == 0) report(j, s.bad);
 }
 
 /* --- On the host --- */
 
-/* Where windows overlap, lanes often name the same cell. */
-static bool has_few(const pg_facts &f) {
+/* Where windows overlap, lanes often name the same cell, which takes time. */
+static bool has_few_outputs(const pg_facts &f) {
   const bool overlap = f.d_windows > 1 || f.h_windows > 1 || f.w_windows > 1;
   return f.outputs * (overlap ? 8 : 4) <= f.cells;
 }
 
+/* Blocks of one warp need many items to fill a processor. */
 static bool fits(const pg_problem *problem, pg_tiling *tiling) {
-  return fits_flat_rows(problem->facts, tiling) && has_few(problem->facts) &&
+  return fits_flat_rows(problem->facts, tiling) && has_few_outputs(problem->facts) &&
          pg_tiling_items(tiling) >= 2 * (int64_t)pg_cuda_least_limits()->processors;
 }
 
-/* How many blocks a processor holds at once. */
+/* How many blocks with so many bytes of shared memory a processor holds at once. */
 static int64_t blocks_at_once(int64_t bytes) {
   enum { SYSTEM = 1024 /* bytes that each block takes besides */, UNIT = 128 };
   const int64_t taken = (bytes + SYSTEM + UNIT - 1) / UNIT * UNIT;
   return least((pg_cuda_least_limits()->shared_bytes + SYSTEM) / taken, MOST_BLOCKS);
 }
 
-/* Shares the items out; returns the number of blocks.  The last row, whose planes may be fewer, is
- * not one of several that a block makes. */
-static int64_t share_items(const max_job &j, int64_t at_once, few_plan &f) {
-  enum { OF_EIGHT = 6 /* the first blocks' part of the items */, MANY = 8 /* to a block */ };
+/* Shares the items out; returns the number of blocks.  The last layer, whose items may have fewer
+ * planes, always has blocks of its own. */
+static int64_t share_items(const max_job &j, int64_t at_once, sparse_plan &f) {
+  enum { OF_EIGHT = 6 /* the part that the first blocks get */, MANY = 8 /* items of a block */ };
   const int64_t all = j.tiling.plane_items, cuts = j.tiling.d_items * j.tiling.h_items;
-  const int64_t rows = least(at_once / cuts, all), most = all / 8 * OF_EIGHT;
-  f.rounds = rows == 0 ? 0 : (uint32_t)(most / rows);
-  f.rows = f.rounds == 0 ? 0 : (uint32_t)rows;
-  const int64_t left = all - (int64_t)f.rows * f.rounds;
+  const int64_t layers = least(at_once / cuts, all), most = all / 8 * OF_EIGHT;
+  f.rounds = layers == 0 ? 0 : (uint32_t)(most / layers);
+  f.layers = f.rounds == 0 ? 0 : (uint32_t)layers;
+  const int64_t left = all - (int64_t)f.layers * f.rounds;
   f.pairs = j.items < MANY * at_once ? 0 : (uint32_t)((left - 1) / PAIR);
   f.by_cuts = divider_of(cuts);
-  return (f.rows + left - f.pairs * (PAIR - 1)) * cuts;
+  return (f.layers + left - f.pairs * (PAIR - 1)) * cuts;
 }
 
-/* Outputs that all fit the second-level cache are called for before cells are written, which would
- * come between otherwise. */
-static bool calls_for_outputs(const pg_facts &f) {
+/* Outputs that all fit the second-level cache are prefetched before the first cell is written:
+ * single reads among the many writes of a large gradInput would be slower. */
+static bool prefetches_outputs(const pg_facts &f) {
   const int64_t cache = pg_cuda_least_limits()->cache_bytes;
   return f.grad_in_bytes > cache / 2 && f.bytes - f.grad_in_bytes < cache / 3;
 }
 
 template <typename E, typename I>
 static cudaError_t run_as(const pg_cuda_call *call) {
-  enum { GROUP = 16 / sizeof(E) };
   const max_job j = max_job_of(call);
   const pg_tiling &t = j.tiling;
-  few_plan f = {};
-  f.room = (int32_t)(t.planes * t.d * t.h * t.w + 2 * (GROUP - 1)) / GROUP * GROUP;
-  if (f.room < LANES) f.room = LANES;
+  sparse_plan f = {};
+  f.sums = (int32_t)(t.planes * t.d * t.h * t.w + 2 * (GROUP<E> - 1)) / GROUP<E> * GROUP<E>;
+  if (f.sums < LANES) f.sums = LANES;
   f.by_outputs = divider_of(j.outputs);
-  const int64_t bytes = f.room * (int64_t)sizeof(float) + (int64_t)sizeof(bad_indices);
+  const int64_t bytes = f.sums * (int64_t)sizeof(float) + (int64_t)sizeof(bad_indices);
   const int64_t at_once = blocks_at_once(bytes) * pg_cuda_least_limits()->processors;
   const int64_t blocks = share_items(j, at_once, f);
-  if (calls_for_outputs(call->task->problem.facts)) f.callers = (uint32_t)least(blocks, at_once);
-  return launch(call, j.flags == nullptr ? scatter_few<true, E, I> : scatter_few<false, E, I>,
-                blocks, LANES, bytes, j, f);
+  if (prefetches_outputs(call->task->problem.facts))
+    f.prefetchers = (uint32_t)least(blocks, at_once);
+  return launch(call, j.flags == nullptr ? max_sparse<true, E, I> : max_sparse<false, E, I>, blocks,
+                LANES, bytes, j, f);
 }
 
 static cudaError_t run(const pg_cuda_call *call) {
