@@ -196,7 +196,8 @@ static __global__ void __launch_bounds__(GATHER_THREADS, blocks_of(K, S, V))
       unusual |= go_by_two<K, ROWS_AT_ONCE, E, I>(j, g, b.first + plane, b.h, column, begin, end);
   }
   if (__syncthreads_or(unusual))
-    recompute_item(j, blockIdx.x, room[threadIdx.x / 32], bad + threadIdx.x / 32);
+    recompute_item(j, blockIdx.x, {room[threadIdx.x / 32], RECOMPUTED_CELLS},
+                   bad + threadIdx.x / 32);
 }
 
 /* --- On the host --- */

@@ -296,7 +296,9 @@ static __global__ void __launch_bounds__(MOST_WARPS *LANES, WARPS_OF_PROCESSOR /
     if (length(t.rows) > 0) unusual |= go_down<WIDE, UNITS, E, I>(j, g, t, ring);
   const uint32_t warp = threadIdx.x / LANES;
   if (__syncthreads_or(unusual))
-    recompute_item(j, blockIdx.x, (float *)pg_dense_room + warp * RECOMPUTED_CELLS, found + warp);
+    recompute_item(j, blockIdx.x,
+                   {(float *)pg_dense_room + warp * RECOMPUTED_CELLS, RECOMPUTED_CELLS},
+                   found + warp);
 }
 
 /* --- On the host --- */
