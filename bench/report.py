@@ -96,6 +96,10 @@ def table_head(peers):
     return table_line(peers, headings) + '\n' + rule
 
 
+def disagreement(row, peer, difference):
+    return f'{row}: {peer} is left out, since it differs by {difference:.2g} of the largest value.'
+
+
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
