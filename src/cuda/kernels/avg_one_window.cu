@@ -3,18 +3,18 @@
  * plane is the plane's only output, divided by the number of cells.
  *
  * This is a fill with a value for each plane, and as fast as one.  Planes without gaps between them
- * are written as one long run, of which a block has a chunk, however many planes that is: small
- * planes do not cost a block each.  Other planes are filled one by one.  A few large planes with
- * gaps would occupy few blocks, so problems with few planes are left to the other methods. */
+ * are written as one long run, and a block writes BLOCK_BYTES of it, however many planes that is:
+ * small planes do not cost a block each.  Other planes are filled one by one.  A few large planes
+ * with gaps would occupy few blocks, so problems with few planes are left to the other methods. */
 #include <string.h>
 
 #include "cuda/kernels/avg_job.cuh"
 
 enum {
   THREADS = 256,
-  ROUNDS = 4,                    /* groups that a thread writes after the divisions of its block */
-  CHUNK = THREADS * ROUNDS * 16, /* bytes that a block writes */
-  LEAST_PLANES = 64,             /* with fewer, blocks might be too few */
+  ROUNDS = 4, /* groups that a thread writes after the divisions of its block */
+  BLOCK_BYTES = THREADS * ROUNDS * 16, /* bytes that a block writes */
+  LEAST_PLANES = 64,                   /* with fewer, blocks might be too few */
 };
 
 /* grad_in[n, c, i] = grad_out[n, c] / divisor for the `cells` cells of a plane. */
@@ -66,22 +66,22 @@ static __device__ __forceinline__ uint4 joined(uint4 one, uint4 other, int32_t l
 }
 
 /* Contiguous planes of at least 16 bytes, so that a group has cells of two planes at most.  A block
- * first divides for all planes that its chunk touches.  Groups are aligned: the first one may begin
- * `lead` cells before gradInput.  Cells are counted from the first plane that the chunk touches. */
+ * first divides for all planes that it touches.  Groups are aligned: the first one may begin
+ * `lead` cells before gradInput.  Cells are counted from the first plane that the block touches. */
 template <typename E>
 static __global__ void __launch_bounds__(THREADS)
     avg_one_window(const __grid_constant__ one_window_job j) {
-  enum { GROUP = 16 / sizeof(E), MOST_PLANES = CHUNK / 16 + 2 };
+  enum { GROUP = 16 / sizeof(E), MOST_PLANES = BLOCK_BYTES / 16 + 2 };
   __shared__ E quotient[MOST_PLANES];
   const int32_t cells = (int32_t)j.cells;
   const int64_t total = j.planes * cells;
   E *const out = (E *)j.grad_in;
   const int32_t lead = (int32_t)((uintptr_t)out % 16 / sizeof(E));
-  const int64_t chunk = (int64_t)blockIdx.x * (CHUNK / (int)sizeof(E)) - lead;
-  const int64_t plane = max(chunk, (int64_t)0) / cells;  /* the only 64-bit division */
-  const int32_t base = (int32_t)(chunk - plane * cells); /* negative only before the first plane */
+  const int64_t begin = (int64_t)blockIdx.x * (BLOCK_BYTES / (int)sizeof(E)) - lead;
+  const int64_t plane = max(begin, (int64_t)0) / cells;  /* the only 64-bit division */
+  const int32_t base = (int32_t)(begin - plane * cells); /* negative only before the first plane */
   const int32_t last_plane =
-      (int32_t)over((uint32_t)(CHUNK / (int)sizeof(E) + max(base, 0)), j.by_cells);
+      (int32_t)over((uint32_t)(BLOCK_BYTES / (int)sizeof(E) + max(base, 0)), j.by_cells);
   for (int32_t i = threadIdx.x; i <= last_plane && plane + i < j.planes; i += THREADS)
     put(&quotient[i], plane_quotient<E>(j, plane + i));
   __syncthreads();
@@ -162,10 +162,10 @@ template <typename E>
 static cudaError_t run_as(const pg_cuda_call *call) {
   const one_window_job j = one_window_job_of(call->task->problem);
   if (j.planes <= 0 || j.cells <= 0) return cudaSuccess;
-  const int64_t group = 16 / sizeof(E), chunk = CHUNK / sizeof(E);
+  const int64_t group = 16 / sizeof(E), of_block = BLOCK_BYTES / sizeof(E);
   const bool contiguous = j.in_c == j.cells && (j.in_n == j.c * j.cells || j.planes <= j.c);
   if (contiguous && j.cells >= group && j.cells < INT32_MAX / 2)
-    return launch(call, avg_one_window<E>, pg_ceil_div(j.planes * j.cells + group - 1, chunk),
+    return launch(call, avg_one_window<E>, pg_ceil_div(j.planes * j.cells + group - 1, of_block),
                   THREADS, 0, j);
   return launch(call, avg_one_window_by_plane<E>, least(j.planes, INT32_MAX), THREADS, 0, j);
 }

@@ -5,9 +5,9 @@
  *
  * A cell is then one quotient, and nothing is added.  A thread has a group of cells along W: it
  * divides the one, two or four outputs that it lies in, once, and writes the same bytes to every
- * row and slice of their windows.  So an output is read about once and each write is a whole group,
- * which makes this as fast as a fill.  Very high windows are left to other methods, because a
- * thread would write many rows one after the other while others have nothing to do. */
+ * row and slice of their windows.  So an output is read about once and each write is a whole group.
+ * Very high windows are left to other methods, because a thread would write many rows one after the
+ * other while others have nothing to do. */
 #include "cuda/kernels/avg_job.cuh"
 
 enum {
