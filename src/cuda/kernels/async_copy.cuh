@@ -80,8 +80,8 @@ static __device__ __forceinline__ void init_two_barriers(uint32_t barriers) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + 8) : "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-static __device__ __forceinline__ void copy_in(uint32_t to, const void *from, uint32_t bytes,
-                                               uint32_t barrier) {
+static __device__ __forceinline__ void bulk_copy_in(uint32_t to, const void *from, uint32_t bytes,
+                                                    uint32_t barrier) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
   if (bytes == 0) return;
@@ -91,7 +91,7 @@ static __device__ __forceinline__ void copy_in(uint32_t to, const void *from, ui
       "l"(from), "r"(bytes), "r"(barrier)
       : "memory");
 }
-static __device__ __forceinline__ void wait_for_copy_in(uint32_t barrier, uint32_t parity) {
+static __device__ __forceinline__ void wait_for_bulk_copy_in(uint32_t barrier, uint32_t parity) {
   uint32_t done = 0;
   while (done == 0)
     asm volatile(
@@ -126,13 +126,13 @@ static __device__ __forceinline__ void call_for_part(const void *from, int64_t b
 /* --- Out of shared memory, in bulk --- */
 
 /* Makes this thread's stores to shared memory visible to bulk copies.  After it the block has to
- * synchronise before one thread calls copy_out. */
+ * synchronise before one thread calls bulk_copy_out. */
 static __device__ __forceinline__ void publish_stores() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 /* The second-level cache gives up these bytes first, because nobody is expected to read them soon.
  */
-static __device__ __forceinline__ void copy_out(void *to, uint32_t from, uint32_t bytes) {
+static __device__ __forceinline__ void bulk_copy_out(void *to, uint32_t from, uint32_t bytes) {
   if (bytes == 0) return;
   uint64_t policy;
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -144,7 +144,7 @@ static __device__ __forceinline__ void copy_out(void *to, uint32_t from, uint32_
 }
 /* Waits until the copies that this thread has started have read shared memory, which may then be
  * overwritten. */
-static __device__ __forceinline__ void wait_for_copies_out() {
+static __device__ __forceinline__ void wait_for_bulk_copies_out() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 

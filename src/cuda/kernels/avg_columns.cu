@@ -60,9 +60,9 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
   l.writes_second &= writes;
   l.outputs.present = exists && (uint32_t)(column + plan.own_w) < (uint32_t)j.w.out;
   l.outputs.at = (uint64_t)((const E *)j.grad + (int64_t)slice * (j.h.out * j.w.out) +
-                            first_output<K>(j, plan, column, begin));
-  l.cells.at =
-      (uint64_t)((E *)j.in + (int64_t)slice * (j.h.in * j.w.in) + first_cell<K>(j, column, begin));
+                            lane_output_offset<K>(j, plan, column, begin));
+  l.cells.at = (uint64_t)((E *)j.in + (int64_t)slice * (j.h.in * j.w.in) +
+                          lane_cell_offset<K>(j, column, begin));
   l.compute();
 }
 
@@ -96,8 +96,8 @@ struct avg_columns_scratch {
  * copied out.  Then the block has to synchronise. */
 static __device__ __forceinline__ void wait_for_run(const avg_columns_scratch &s, uint32_t turn) {
   if (!HAS_BULK_COPY) wait_for_copies_of_16();
-  if (HAS_BULK_COPY) wait_for_copy_in(s.barrier(turn % 2), turn / 2 % 2);
-  if (HAS_BULK_COPY && threadIdx.x == 0) wait_for_copies_out();
+  if (HAS_BULK_COPY) wait_for_bulk_copy_in(s.barrier(turn % 2), turn / 2 % 2);
+  if (HAS_BULK_COPY && threadIdx.x == 0) wait_for_bulk_copies_out();
 }
 
 /* A lane of a block that stages: its chunk and column are the same at every turn, and its slice is
@@ -122,8 +122,8 @@ struct staged_lane : avg_columns_lane<K, shared_rows<typename K::element>> {
     owns_first = writes && this->writes_first;
     owns_second = writes && this->writes_second;
     has_outputs = number >= 0 && (uint32_t)(column + plan.own_w) < (uint32_t)j.w.out;
-    output = BYTES * (slice * j.h.out * j.w.out + first_output<K>(j, plan, column, begin));
-    cell = BYTES * (slice * j.h.in * j.w.in + first_cell<K>(j, column, begin));
+    output = BYTES * (slice * j.h.out * j.w.out + lane_output_offset<K>(j, plan, column, begin));
+    cell = BYTES * (slice * j.h.in * j.w.in + lane_cell_offset<K>(j, column, begin));
   }
 
   /* Moves it to so many slices, whose outputs and cells begin at these addresses. */
@@ -174,7 +174,7 @@ static __global__ void __launch_bounds__(32 * STAGED_WARPS, STAGED_BLOCKS)
     to.at += slices * cells;
     slices = next;
   }
-  if (HAS_BULK_COPY && threadIdx.x == 0) wait_for_copies_out();
+  if (HAS_BULK_COPY && threadIdx.x == 0) wait_for_bulk_copies_out();
 }
 
 /* --- On the host --- */
@@ -189,8 +189,8 @@ static bool has_windows_of_three(const pg_axis &a, int64_t stride) {
 
 /* False if a window other than the first and the last of an axis counts fewer cells than it has, or
  * if a divisor is not for quotient(). */
-static bool prepare_divisors(const pg_pooling &p, const pg_avg_backward &call,
-                             avg_columns_plan *plan, bool *one_divisor) {
+static bool prepare_nine_divisors(const pg_pooling &p, const pg_avg_backward &call,
+                                  avg_columns_plan *plan, bool *one_divisor) {
   int64_t extent[2][3];
   for (int axis = 0; axis < 2; axis++) {
     const pg_axis &a = axis == 0 ? p.w : p.h;
@@ -224,7 +224,7 @@ static bool plan_slices(const pg_pooling &p, avg_columns_plan *plan) {
   return true;
 }
 
-static void cut_columns(avg_columns_plan *plan, int64_t chunks) {
+static void set_chunks(avg_columns_plan *plan, int64_t chunks) {
   plan->chunk_steps = (int32_t)pg_ceil_div(plan->steps, chunks);
   plan->chunks = (int32_t)pg_ceil_div(plan->steps, plan->chunk_steps);
   plan->by_chunks = divider_of(plan->chunks);
@@ -237,7 +237,7 @@ static bool plan_warps(int64_t own, avg_columns_plan *plan) {
   const int64_t enough = (int64_t)LANES * pg_cuda_least_limits()->processors;
   int64_t chunks = pg_ceil_div(plan->steps, CHUNK_STEPS);
   while (chunks * columns < enough && plan->steps / (2 * chunks) >= LEAST_STEPS) chunks *= 2;
-  cut_columns(plan, chunks);
+  set_chunks(plan, chunks);
   const int64_t warps = pg_ceil_div(columns, own) * plan->chunks;
   if (columns > INT32_MAX || warps > INT32_MAX) return false;
   plan->warps = (uint32_t)warps;
@@ -297,7 +297,7 @@ static bool plan_stage(const pg_pooling &p, int64_t element_bytes, int64_t own,
       (uint32_t)(pg_ceil_div(slices * outputs + RUN_ALIGNMENT - 1, RUN_ALIGNMENT) * RUN_ALIGNMENT);
   s->cells_bytes =
       (uint32_t)(pg_ceil_div(slices * cells + RUN_ALIGNMENT - 1, RUN_ALIGNMENT) * RUN_ALIGNMENT);
-  cut_columns(plan, chunks);
+  set_chunks(plan, chunks);
   return true;
 }
 
@@ -313,7 +313,7 @@ static bool plan_launch(const pg_problem &problem, avg_columns_launch *c) {
   const bool two =
       has_windows_of_three(p.h, 2) && has_windows_of_three(p.w, 2) && p.h.pad == p.w.pad;
   if (!one && !two) return false;
-  if (!prepare_divisors(p, problem.args.avg_backward, &c->plan, &c->one_divisor)) return false;
+  if (!prepare_nine_divisors(p, problem.args.avg_backward, &c->plan, &c->one_divisor)) return false;
   if (!plan_slices(p, &c->plan)) return false;
   const int64_t own = columns_of_warp(one ? 1 : 2);
   c->staged = plan_stage(p, element_bytes(problem), own, &c->plan);

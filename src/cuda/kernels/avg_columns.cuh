@@ -322,14 +322,14 @@ __device__ __forceinline__ void avg_columns_lane<K, R>::prepare(const avg_job &j
 
 /* Elements of the slice before a lane's first output and its first cell. */
 template <typename K>
-static __device__ __forceinline__ int32_t first_output(const avg_job &j,
-                                                       const avg_columns_plan &plan, int32_t column,
-                                                       int32_t begin) {
+static __device__ __forceinline__ int32_t lane_output_offset(const avg_job &j,
+                                                             const avg_columns_plan &plan,
+                                                             int32_t column, int32_t begin) {
   return (begin + row_shift<K>(plan)) * j.w.out + column + plan.own_w;
 }
 template <typename K>
-static __device__ __forceinline__ int32_t first_cell(const avg_job &j, int32_t column,
-                                                     int32_t begin) {
+static __device__ __forceinline__ int32_t lane_cell_offset(const avg_job &j, int32_t column,
+                                                           int32_t begin) {
   return K::STRIDE * (begin * j.w.in + column);
 }
 

@@ -29,9 +29,9 @@ static __device__ __forceinline__ pg_span tile_of(const pg_axis_32 &a, uint32_t 
 
 /* The quotients of N outputs from ow on.  `counted` is the cells of their windows along D and H. */
 template <int N, typename E>
-static __device__ __forceinline__ void divide_outputs(const avg_job &j, const tiles_plan &t,
-                                                      const E *grad, int32_t counted, uint32_t ow,
-                                                      float *quotient) {
+static __device__ __forceinline__ void divide_tiles(const avg_job &j, const tiles_plan &t,
+                                                    const E *grad, int32_t counted, uint32_t ow,
+                                                    float *quotient) {
 #pragma unroll
   for (int i = 0; i < N; i++) {
     const float g =
@@ -61,7 +61,7 @@ static __global__ void __launch_bounds__(THREADS)
     grad += offset(j.grad_strides, n, plane - n * j.by_c.by, od, oh, ow);
   }
   float quotient[N], group[V];
-  divide_outputs<N>(j, t, grad, length(d) * length(h), ow, quotient);
+  divide_tiles<N>(j, t, grad, length(d) * length(h), ow, quotient);
 #pragma unroll
   for (int i = 0; i < V; i++) group[i] = quotient[i * N / V];
   E *out = (E *)j.in + (int64_t)plane * j.cells + iw;

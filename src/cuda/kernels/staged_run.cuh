@@ -58,7 +58,7 @@ static __device__ __forceinline__ void load_run(const staged_run<const E> &run, 
   const char *from = (const char *)run.at;
   if (!HAS_BULK_COPY) run.for_groups([&](uint32_t i) { copy_16_in(to + i, from + i); });
   if (HAS_BULK_COPY && threadIdx.x == 0)
-    copy_in(to + head, from + head, run.tail() - head, barrier);
+    bulk_copy_in(to + head, from + head, run.tail() - head, barrier);
   run.for_ends([&](uint32_t i) {
     shared_store_if(true, to + i, __ldg((const bits_of_element<E> *)(from + i)));
   });
@@ -71,7 +71,7 @@ static __device__ __forceinline__ void write_run(const staged_run<E> &run, uint3
   char *to = (char *)run.at;
   if (!HAS_BULK_COPY)
     run.for_groups([&](uint32_t i) { put_words(to + i, shared_load_16(from + i)); });
-  if (HAS_BULK_COPY && threadIdx.x == 0) copy_out(to + head, from + head, run.tail() - head);
+  if (HAS_BULK_COPY && threadIdx.x == 0) bulk_copy_out(to + head, from + head, run.tail() - head);
   run.for_ends([&](uint32_t i) {
     *(bits_of_element<E> *)(to + i) = (bits_of_element<E>)shared_load_bits(from + i, E());
   });
