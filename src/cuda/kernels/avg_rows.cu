@@ -375,7 +375,7 @@ static int64_t plan_boxes(const pg_pooling &p, int64_t element_bytes, avg_rows_p
   return bytes <= SCRATCH_BYTES ? bytes : -1;
 }
 
-static int64_t blocks_of(const pg_pooling &p, const avg_rows_plan &r) {
+static int64_t box_count(const pg_pooling &p, const avg_rows_plan &r) {
   return pg_ceil_div(p.n * p.c, r.planes) * r.d_items * r.h_items;
 }
 
@@ -388,7 +388,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   if (p.w.out > MOST_LENGTH || p.h.out > MOST_LENGTH || p.d.out > MOST_LENGTH) return false;
   *tiling = tile_avg_planes(f);
   avg_rows_plan r = {};
-  return plan_boxes(p, bytes, &r) >= 0 && blocks_of(p, r) < INT32_MAX;
+  return plan_boxes(p, bytes, &r) >= 0 && box_count(p, r) < INT32_MAX;
 }
 
 template <typename E>
@@ -396,7 +396,7 @@ static cudaError_t run_as(const pg_cuda_call *call) {
   const avg_job j = avg_job_of(call);
   avg_rows_plan r = {};
   const int64_t bytes = plan_boxes(j.pool, sizeof(E), &r);
-  return launch(call, avg_rows<E>, blocks_of(j.pool, r), THREADS, bytes, j, r);
+  return launch(call, avg_rows<E>, box_count(j.pool, r), THREADS, bytes, j, r);
 }
 
 static cudaError_t run(const pg_cuda_call *call) {

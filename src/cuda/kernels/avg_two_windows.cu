@@ -82,9 +82,9 @@ struct output_position {
   int32_t d, h, w;
 };
 
-static __device__ __forceinline__ output_position position_of(const avg_job &j,
-                                                              const two_windows_plan &r,
-                                                              int32_t f) {
+static __device__ __forceinline__ output_position output_position_of(const avg_job &j,
+                                                                     const two_windows_plan &r,
+                                                                     int32_t f) {
   const int32_t row = (int32_t)over(f, r.by_out_w), slice = (int32_t)over(row, r.by_out_h);
   return {slice, row - slice * j.h.out, f - row * j.w.out};
 }
@@ -93,7 +93,7 @@ static __device__ __forceinline__ void prepare_divisors(const avg_job &j,
                                                         const two_windows_plan &r) {
 #pragma unroll 1
   for (int32_t f = threadIdx.x; f < r.outputs; f += THREADS) {
-    const output_position o = position_of(j, r, f);
+    const output_position o = output_position_of(j, r, f);
     const float by = j.divisor != 0
                          ? (float)j.divisor
                          : scratch_at<float>(r.extent_d)[o.d] * scratch_at<float>(r.extent_h)[o.h] *
@@ -121,8 +121,8 @@ static __device__ __forceinline__ int32_t planes_of(const avg_job &j, const two_
 
 /* The outputs of a plane, where all are contiguous. */
 template <typename E>
-static __device__ __forceinline__ const E *outputs_of(const avg_job &j, const two_windows_plan &r,
-                                                      int32_t plane) {
+static __device__ __forceinline__ const E *plane_outputs(const avg_job &j,
+                                                         const two_windows_plan &r, int32_t plane) {
   return (const E *)j.grad + (uint64_t)(uint32_t)plane * (uint32_t)r.outputs;
 }
 
@@ -200,7 +200,7 @@ static __device__ __forceinline__ void divide_truly(const avg_job &j, const two_
     const uint32_t n = over((uint32_t)plane, j.by_c), c = (uint32_t)plane - n * j.by_c.by;
 #pragma unroll 1
     for (int32_t f = team_thread(); f < r.outputs; f += TEAM) {
-      const output_position o = position_of(j, r, f);
+      const output_position o = output_position_of(j, r, f);
       const float g = widened(((const E *)j.grad)[offset(j.grad_strides, n, c, o.d, o.h, o.w)]);
       const float by = scratch_at<float>(r.divisor)[2 * f];
       shared_store(quotients + 8 * f + 4 * s, true_quotient(g, {by, 0}));
@@ -270,7 +270,7 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
   int32_t pair = team_number() * gridDim.x + blockIdx.x; /* so blocks differ by a pair at most */
   outputs_in_flight<E> loaded;
   const auto load_first = [&] {
-    loaded.load(outputs_of<E>(j, r, first_plane<E>(pair)), team_thread(), r,
+    loaded.load(plane_outputs<E>(j, r, first_plane<E>(pair)), team_thread(), r,
                 r.by_product ? planes_of<E>(j, r, pair) : 0);
   };
   load_first();
@@ -286,13 +286,13 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
     const uint32_t lead = (uintptr_t)out % 16 / sizeof(E);
     const uint32_t quotients = quotients_of(r, team_sums_of(r));
     if (!r.by_product ||
-        !divide_by_product(r, quotients, outputs_of<E>(j, r, plane), planes, loaded))
+        !divide_by_product(r, quotients, plane_outputs<E>(j, r, plane), planes, loaded))
       divide_truly<E>(j, r, quotients, plane, planes);
     sync_team();
     add_quotients(j, r, team_sums_of(r));
     pair += TEAMS * gridDim.x;
     if (r.by_product)
-      prefetch(r, outputs_of<E>(j, r, first_plane<E>(pair)), planes_of<E>(j, r, pair));
+      prefetch(r, plane_outputs<E>(j, r, first_plane<E>(pair)), planes_of<E>(j, r, pair));
     sync_team();
     write_whole_groups<SHIFTED, E>(r, team_sums_of(r), (char *)(out - lead), lead * sizeof(E),
                                    planes);

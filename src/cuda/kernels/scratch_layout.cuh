@@ -7,12 +7,12 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-extern __shared__ uint4 pg_scratch[]; /* uint4, so that it is aligned to 16 bytes */
+extern __shared__ uint4 pg_block_scratch[]; /* uint4, so that it is aligned to 16 bytes */
 
 /* The table of T that begins at this word. */
 template <typename T>
 static __device__ __forceinline__ T *scratch_at(int32_t word) {
-  return (T *)((uint32_t *)pg_scratch + word);
+  return (T *)((uint32_t *)pg_block_scratch + word);
 }
 
 /* Reserves words behind *end, which stays a multiple of 16 bytes, and returns the first. */
