@@ -23,7 +23,9 @@ enum {
   MOST_THREADS = 256,
   SMALL_ITEM = 20 * 1024, /* bytes of scratch */
   SHORT_WINDOW = 8,       /* cells: a thread stores a whole window, and the others wait for it */
-  MOST_PACKED = 1 << 16   /* counts are packed into 16 bits */
+  MOST_PACKED = 1 << 16,  /* counts are packed into 16 bits */
+  WHOLE_ROW = 256,        /* cells: rows up to this are not cut */
+  SQUARE_WIDTH = 128      /* cells of a row that a square box has */
 };
 
 /* --- Add and write --- */
@@ -224,10 +226,9 @@ static int64_t plan_words(const avg_job &j, int64_t element_bytes, avg_boxes_pla
 /* Where windows overlap, a box touches more outputs than it has cells, and a square one the fewest.
  */
 static pg_tiling tile_boxes(const pg_facts &f) {
-  enum { SQUARE = 128, FROM = 256 /* cells of a row; shorter rows stay whole */ };
   const pg_pooling &p = f.pool;
-  if (p.w.in <= FROM || p.w.kernel <= p.w.stride) return tile_avg_planes(f);
-  return pg_tile_square(&p, BOX_CELLS, SQUARE);
+  if (p.w.in <= WHOLE_ROW || p.w.kernel <= p.w.stride) return tile_avg_planes(f);
+  return pg_tile_square(&p, BOX_CELLS, SQUARE_WIDTH);
 }
 
 /* As plan_words before addresses are known: as if no cells were contiguous, which needs more. */

@@ -33,6 +33,15 @@ enum {
   MORE_OFFSETS = 16           /* behind those of a slice: lanes of the last group load them */
 };
 
+/* What problems it fits. */
+enum {
+  LEAST_CELLS = 4096,    /* of a plane: with fewer, the threads of a team mostly wait */
+  LEAST_GROUPS = 24,     /* of a slice: with fewer, too many lanes have none */
+  LONG_BAND = 16,        /* rows: avg_rows copies long bands as fast, if rows are whole groups */
+  MOST_LENGTH = 1 << 12, /* of an axis, in cells: its tables stay small */
+  OF_CUDA = 1024         /* bytes of shared memory that CUDA takes for each block */
+};
+
 /* --- Tables --- */
 
 /* The position of column x in a row of sums.  Lanes of a warp load cells that are 4 or 8 columns
@@ -346,13 +355,6 @@ static int64_t pairs_of(int64_t planes, int64_t distance) {
 }
 
 static bool fits(const pg_problem *problem, pg_tiling *tiling) {
-  enum {
-    LEAST_CELLS = 4096,    /* of a plane: with fewer, the threads of a team mostly wait */
-    LEAST_GROUPS = 24,     /* of a slice: with fewer, too many lanes have none */
-    LONG_BAND = 16,        /* rows: avg_rows copies long bands as fast, if rows are whole groups */
-    MOST_LENGTH = 1 << 12, /* of an axis, in cells: its tables stay small */
-    OF_CUDA = 1024         /* bytes of shared memory that CUDA takes for each block */
-  };
   const pg_facts &f = problem->facts;
   const pg_pooling &p = f.pool;
   const pg_cuda_limits *limits = pg_cuda_least_limits();
