@@ -164,8 +164,7 @@ static __device__ __noinline__ void tell_column(const max_job &j, const channel_
   __syncwarp();
   if (!m.idle && m.column < j.w.out)
     for (int32_t row = m.begin; row < min(m.end, j.h.out); row++)
-      tell_channels<FOUR>(j, offset(j.index_strides, m.n, m.c, 0, row, m.column), m.n, m.c, 0, row,
-                          m.column, found);
+      check_channels<FOUR>(j, {m.n, m.c, 0, row, m.column}, found);
   __syncwarp();
   if (threadIdx.x % 32 == 0) report(j, found);
 }
@@ -173,7 +172,7 @@ static __device__ __noinline__ void tell_column(const max_job &j, const channel_
 static __device__ __noinline__ void make_whole(const max_job &j, bad_indices *found) {
   if (threadIdx.x == 0) clear(found);
   __syncthreads();
-  make_lanes(j, blockIdx.x, true, true, MARCH_BOX, found);
+  compute_item(j, blockIdx.x, MARCH_BOX, found);
   __syncthreads();
   if (threadIdx.x == 0) report(j, found);
 }
