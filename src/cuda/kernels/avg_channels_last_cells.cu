@@ -34,7 +34,7 @@ struct quad_outputs {
 
 /* row[x] is the sum of the quotients along W in the quad's x-th column. */
 template <int V, typename E, typename S>
-static __device__ __forceinline__ void add_along_w(const avg_job &j, const quad &q,
+static __device__ __forceinline__ void sum_along_w(const avg_job &j, const quad &q,
                                                    const quad_outputs<E> &o, S (*row)[V]) {
 #pragma unroll
   for (int v = 0; v < V; v++) row[0][v] = row[1][v] = 0;
@@ -66,7 +66,7 @@ static __device__ __forceinline__ void compute_quad(const avg_job &j, const quad
       const int64_t counted =
           (int64_t)extent(j.d, d, j.count_include_pad) * extent(j.h, h, j.count_include_pad);
       S row[2][V];
-      add_along_w<V, E>(j, q, {ow, first, counted}, row);
+      sum_along_w<V, E>(j, q, {ow, first, counted}, row);
 #pragma unroll
       for (int i = 0; i < 4; i++)
         if (window_holds(j.h, h, q.h + i / 2)) add_vector<V>(sum[i], row[i % 2]);
@@ -107,7 +107,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
 template <int V, bool DEEP, typename E>
 static cudaError_t run_vectors(const pg_cuda_call *call, const avg_job &j) {
   const quad_plan p = quad_plan_of(j.tiling, V, false);
-  return launch(call, avg_channels_last_cells<V, DEEP, E>, j.items * p.parts, THREADS, 0, j, p);
+  return launch(call, avg_channels_last_cells<V, DEEP, E>, j.items * p.blocks, THREADS, 0, j, p);
 }
 
 /* Windows that overlap along D need twice the sums, and have half the channels. */

@@ -133,7 +133,7 @@ template <int V, typename E, typename I>
 static cudaError_t run_vectors(const pg_cuda_call *call, const max_job &j) {
   const bool whole = j.flags == nullptr;
   const quad_plan p = quad_plan_of(j.tiling, V, whole);
-  return launch(call, max_channels_last_cells<V, E, I>, j.items * p.parts, THREADS,
+  return launch(call, max_channels_last_cells<V, E, I>, j.items * p.blocks, THREADS,
                 whole ? scratch_bytes(THREADS, PART_CELLS) : 0, j, p);
 }
 
