@@ -92,7 +92,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   if (!windows_tile(p.d) || !windows_tile(p.h) || !windows_tile(p.w)) return false;
   if (p.d.stride * p.h.stride > MOST_ROWS) return false;
   *tiling = tile_avg_planes(f);
-  return (has_groups(p.w, v) || has_groups(p.w, v / 2)) &&
+  return (has_groups(p.w, v) || (v > 4 && has_groups(p.w, v / 2))) &&
          f.planes * p.d.out * p.h.out < ((int64_t)1 << 31) / p.w.in;
 }
 
