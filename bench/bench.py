@@ -5,6 +5,7 @@
     make bench                                   the full table, some minutes
     make bench ARGS="--quick --filter mp2"       passes arguments
     make bench ARGS="--device cuda"              the rows of rows_cuda.txt on a GPU, next to PyTorch and cuDNN
+    make bench ARGS="--random 60 --seed 1"       60 random problems from the distribution that draw.py states
 
 docs/performance.md says how the figures are taken.
 """
@@ -27,6 +28,8 @@ import time
 
 import contestants
 import cuda
+import distribution
+import draw
 import report
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -49,16 +52,19 @@ def find_torch():
     return None
 
 
-def command():
-    """What repeats this run; where its files went does not matter."""
-    words = iter(sys.argv[1:])
-    given = []
+def command(problem=None):
+    """What repeats this run, or one problem of it; where its files went does not matter."""
+    left_out = ['--build', '--csv', '--svg', '--markdown']
+    left_out += ['--random', '--seed', '--rows', '--filter'] if problem else []
+    words, given = iter(sys.argv[1:]), []
     for word in words:
-        if word in ('--build', '--csv', '--svg', '--markdown'):
+        if word in left_out:
             next(words, None)
-        elif not word.startswith(('--build=', '--csv=', '--svg=', '--markdown=')):
+        elif word.split('=')[0] not in left_out:
             given.append(word)
-    return 'make bench' + (f' ARGS={shlex.quote(shlex.join(given))}' if given else '')
+    text = shlex.join(given + (['--problem', problem] if problem else []))
+    plain = not set(text) & set('"$`\\')
+    return 'make bench' + (f' ARGS="{text}"' if text and plain else f' ARGS={shlex.quote(text)}' if text else '')
 
 
 # --- the machine --------------------------------------------------------------------------------------
@@ -158,22 +164,26 @@ class Bench:
         return found
 
     def check(self, name, row, ours, peers):
-        """Every cell written, and the peers of one mind with us: else the figures mean nothing."""
+        """Says when a cell is not written, since the figures then mean nothing. The peers that are of one mind with
+        us: what takes how long to compute something else is no comparison."""
         row.poison(0)
         ours.call(0, 1)
         left = row.so.bench_unwritten(row.handle, 0)
         if left:
             self.notes.append(f'{name}: {left} cells of gradInput were not written.')
         row.so.bench_keep(row.handle, 0)
-        kind = contestants.TYPES[row.facts.type]
-        for _, peer in peers:
-            if peer.name == 'oneDNN' and 'max' in row.facts.operator and kind != 'f32':
-                continue  # its forward saw rounded data, with ties
+        kind, agreeing = contestants.TYPES[row.facts.type], []
+        for label, peer in peers:
             row.poison(0)
             peer.call(0, 1)
             difference = row.so.bench_difference(row.handle, 0)
-            if not difference <= TOLERANCE[kind]:
-                self.notes.append(f'{name}: {peer.name} differs by {difference:.2g} of the largest value.')
+            if peer.name == 'oneDNN' and 'max' in row.facts.operator and kind != 'f32':
+                difference = 0  # its forward saw rounded data, with ties
+            if difference <= TOLERANCE[kind]:
+                agreeing.append((label, peer))
+            else:
+                self.notes.append(report.disagreement(name, peer.name, difference))
+        return agreeing
 
     def sample(self, row, contestant, calls, warm):
         """Microseconds per call, and whether no other process was in the way."""
@@ -189,7 +199,7 @@ class Bench:
 
     def block(self, row, contestant, warm):
         """Quiet and disturbed times of one contestant. Disturbed calls are repeated, up to a limit."""
-        least, most, budget = (2, 4, 1e5) if self.options.quick else (3, 8, 4e5)
+        least, most, budget, tries = (2, 4, 1e5, 2) if self.options.quick else (3, 8, 4e5, 4)
         time.sleep(0.005)  # for the other's threads to go to sleep
         calls = 1
         first, _ = self.sample(row, contestant, calls, warm)
@@ -198,7 +208,7 @@ class Bench:
             first, _ = self.sample(row, contestant, calls, warm)
         count = max(least, min(most, int(budget / (first * calls))))
         quiet, disturbed = [], []
-        while len(quiet) < count and len(quiet) + len(disturbed) < 4 * count:
+        while len(quiet) < count and len(quiet) + len(disturbed) < tries * count:
             us, good = self.sample(row, contestant, calls, warm)
             (quiet if good else disturbed).append(us)
         return quiet, disturbed
@@ -248,11 +258,11 @@ class Bench:
                              len(times[ours]), quartiles[2] / quartiles[0], noisy, method=row.methods[0])
 
     def run_methods(self, name, line):
-        """The row by each method that can compute it: names and times, best first."""
+        """The row by the method that is used, and by the next one that fits: names and times."""
         facts = self.native.facts(line)
         row = contestants.Row(self.native, line, self.sets_of(facts), self.options.threads, False)
         try:
-            everyone = [contestants.Ours(row, 1, i) for i in range(len(row.methods))]
+            everyone = [contestants.Ours(row, 1, i) for i in range(min(2, len(row.methods)))]
             times, _ = self.measure(name, row, everyone, facts.floor < TINY_BELOW)
             return [(row.methods[ours.method], statistics.median(times[ours])) for ours in everyone]
         finally:
@@ -264,7 +274,8 @@ class Bench:
         return min(MOST_SETS, max(2, -(-self.cold_bytes // facts.floor)))
 
     def run_row(self, name, line):
-        """The results of one row: cold; warm too when it is small; lone and queued when it is tiny."""
+        """The results of one row: cold; warm too when it is small and no random problem, of which each has one result;
+        lone and queued when it is tiny."""
         facts = self.native.facts(line)
         tiny, huge, sets = facts.floor < TINY_BELOW, facts.floor >= HUGE_FROM, self.sets_of(facts)
         # Peers have buffers of their own; a huge row leaves no room for them.
@@ -279,13 +290,13 @@ class Bench:
             row = contestants.Row(self.native, line, 1 if tiny else sets, self.options.threads, not huge)
             ours = contestants.Ours(row)
             peers = [] if huge else self.peers(row)
-            self.check(name, row, ours, peers)
+            agreeing = self.check(name, row, ours, peers)
             if not tiny:
-                results = [self.result(name, line, row, 'cold', ours, peers)]
-                if facts.floor < WARM_BELOW:
-                    results.append(self.result(name, line, row, 'warm', ours, peers))
+                results = [self.result(name, line, row, 'cold', ours, agreeing)]
+                if facts.floor < WARM_BELOW and not self.options.random:
+                    results.append(self.result(name, line, row, 'warm', ours, agreeing))
                 return results
-            lone = self.result(name, line, row, 'lone', ours, peers)
+            lone = self.result(name, line, row, 'lone', ours, agreeing)
             queued = self.result(name, line, row, 'queued', contestants.Ours(row, DEPTH), [])
             queued.peers_us = lone.peers_us  # a peer's call returns when it is done: it has no queue
             queued.noisy |= lone.noisy - {ours.name}
@@ -312,7 +323,8 @@ def read_rows(path):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     allow_abbrev=False)
     parser.add_argument('--build', type=pathlib.Path, default=HERE.parent / 'build/release', help='the build folder')
     parser.add_argument('--device', choices=('cpu', 'cuda'), default='cpu')
     parser.add_argument('--filter', default='', help='only rows whose name has one of these texts, comma separated')
@@ -322,12 +334,20 @@ def parse():
     parser.add_argument('--quick', action='store_true', help='fewer repetitions')
     parser.add_argument('--huge', action='store_true', help='the rows beyond 2 GB as well (always on a GPU)')
     parser.add_argument('--peers', default='torch,onednn,cudnn', help='those of torch, onednn and cudnn, or none')
-    parser.add_argument('--rows', type=pathlib.Path, help='another file than rows.txt or rows_cuda.txt')
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument('--rows', type=pathlib.Path, help='another file than rows.txt or rows_cuda.txt')
+    which.add_argument('--random', type=int, metavar='N', help='N random problems, and how their times are distributed')
+    which.add_argument('--problem', metavar='LINE', help='this problem alone, in the language of tests/problem.h')
+    parser.add_argument('--seed', type=int, default=1, help='of the random problems; the same seed draws the same ones')
     parser.add_argument('--csv', metavar='FILE')
-    parser.add_argument('--svg', metavar='FILE')
+    parser.add_argument('--svg', metavar='FILE', help='bars; of random problems a curve')
     parser.add_argument('--markdown', metavar='FILE', help='put the table between the marks of this page')
     options = parser.parse_args()
     options.rows = options.rows or HERE / ('rows_cuda.txt' if options.device == 'cuda' else 'rows.txt')
+    if options.random is not None and options.random < 1:
+        parser.error('--random: at least 1')
+    if options.markdown and (options.random or options.problem):
+        parser.error('--markdown: the page has the rows of the files')
     return options
 
 
@@ -343,8 +363,57 @@ def compare_methods(bench, rows):
               f'{report.show(other_us / us if other_us else None, ".2f"):>6} |', flush=True)
 
 
-def main():
-    options = parse()
+def choose_rows(options, bench):
+    """Those that the options name and the machine can run."""
+    if options.problem:
+        rows = [('problem', options.problem)]
+    elif options.random:
+        rows = draw.rows(options.random, options.seed, options.device)
+    else:
+        rows = read_rows(options.rows)
+    words = [word for word in options.filter.split(',') if word]
+    chosen = [row for row in rows if not words or any(word in row[0] for word in words)]
+    big = [name for name, line in chosen if bench.native.facts(line).floor >= HUGE_FROM]
+    if big and not options.huge and options.device == 'cpu':
+        chosen = [row for row in chosen if row[0] not in big]
+        bench.notes.append(f'Left out without --huge: {", ".join(big)}.')
+    return chosen
+
+
+def has_latency(options):
+    """Whether the latencies of the runtime are measured as well: with the usual rows, where the filter lets them."""
+    words = [word for word in options.filter.split(',') if word]
+    usual = options.device == 'cpu' and not options.random and not options.problem
+    return usual and (not words or any(word in 'latency' for word in words))
+
+
+def measure_rows(bench, rows):
+    """Their results, each printed when it is there."""
+    results, columns = [], bench.columns
+    print(report.table_head(columns), flush=True)
+    for number, (name, line) in enumerate(rows, 1):
+        bench.progress.where = f'[{number}/{len(rows)}]'
+        for result in bench.run_row(name, line):
+            bench.progress()
+            print(report.table_line(columns, report.cells(columns, result)), flush=True)
+            results.append(result)
+    if any(result.noisy for result in results):
+        bench.notes.append('~: other processes disturbed every measurement; not in the means.')
+    return results
+
+
+def write_files(options, bench, header, results):
+    columns = bench.columns
+    if options.csv:
+        report.write_csv(options.csv, columns, results)
+    if options.svg:
+        write = distribution.write_svg if options.random else report.write_svg
+        write(options.svg, columns, '; '.join(line[2:] for line in header[:2]), results)
+    if options.markdown:
+        report.write_markdown(options.markdown, columns, header, results, bench.notes)
+
+
+def open_bench(options):
     torch = find_torch() if 'torch' in options.peers else None
     # Read when the library starts.
     os.environ['POOLGRAD_DEVICES'] = options.device
@@ -353,46 +422,34 @@ def main():
         os.environ['POOLGRAD_ISA'] = options.isa
     if torch:
         torch.set_num_threads(options.threads)
-    try:
-        bench = (cuda.CudaBench if options.device == 'cuda' else Bench)(options, torch)
-    except contestants.Unable as error:
-        sys.exit(f'bench: {error}')
-    words = [word for word in options.filter.split(',') if word]
-    chosen = [row for row in read_rows(options.rows) if not words or any(word in row[0] for word in words)]
-    big = [name for name, line in chosen if bench.native.facts(line).floor >= HUGE_FROM]
-    if big and not options.huge and options.device == 'cpu':
-        chosen = [row for row in chosen if row[0] not in big]
-        bench.notes.append(f'Left out without --huge: {", ".join(big)}.')
-    latency = options.device == 'cpu' and (not words or any(word in 'latency' for word in words))
-    if not chosen and not latency:
-        sys.exit(f'bench: no row of {options.rows} has "{options.filter}" in its name')
+    return (cuda.CudaBench if options.device == 'cuda' else Bench)(options, torch)
 
+
+def main():
+    options = parse()
+    try:
+        bench = open_bench(options)
+        rows = choose_rows(options, bench)
+    except (contestants.Unable, ValueError) as error:
+        sys.exit(f'bench: {error}')
+    latency = has_latency(options)
+    if not rows and not latency:
+        sys.exit(f'bench: no row has "{options.filter}" in its name')
+    header = bench.header()
     if options.methods:
-        print('\n'.join(bench.header()) + '\n')
-        compare_methods(bench, chosen)
-        return
-    header, results, columns = bench.header(), [], bench.columns
+        print('\n'.join(header) + '\n')
+        compare_methods(bench, rows)
+        return 0
     header[-1] += f'; repeat with `{command()}`'
     print('\n'.join(header), end='\n\n')
-    print(report.table_head(columns), flush=True)
-    for number, (name, line) in enumerate(chosen, 1):
-        bench.progress.where = f'[{number}/{len(chosen)}]'
-        for result in bench.run_row(name, line):
-            bench.progress()
-            print(report.table_line(columns, report.cells(columns, result)), flush=True)
-            results.append(result)
-    if any(result.noisy for result in results):
-        bench.notes.append('~: other processes disturbed every measurement; not in the means.')
-    print('\n' + '\n'.join([*report.summary(columns, results), *bench.notes]))
+    results = measure_rows(bench, rows)
+    print('\n' + '\n'.join([*report.summary(bench.columns, results), *bench.notes]))
+    if options.random and results:
+        print('\n' + '\n'.join(distribution.summary(bench.columns, results, command)))
     if latency:
         print(flush=True)
         subprocess.run([str(options.build / 'bench/bench_latency')], check=True)
-    if options.csv:
-        report.write_csv(options.csv, columns, results)
-    if options.svg:
-        report.write_svg(options.svg, columns, '; '.join(line[2:] for line in header[:2]), results)
-    if options.markdown:
-        report.write_markdown(options.markdown, columns, header, results, bench.notes)
+    write_files(options, bench, header, results)
     return 0
 
 

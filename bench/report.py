@@ -96,21 +96,35 @@ def table_head(peers):
     return table_line(peers, headings) + '\n' + rule
 
 
+def disagreement(row, peer, difference):
+    return f'{row}: {peer} is left out, since it differs by {difference:.2g} of the largest value.'
+
+
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def with_share(results):
+    """Those whose share of the limit counts."""
+    return [r for r in results if r.share and r.kind == 'cold' and r.sound('twin')]
+
+
+def with_ratio(results, peer):
+    """Those whose comparison with the peer counts."""
+    return [r for r in results if r.ratio(peer) and r.counted and r.sound(peer)]
 
 
 def summary(peers, results):
     """One sentence per peer: how many times as long it takes as the library; then the rows that these leave out.
     tools/check_means.py recomputes these sentences from the table."""
     lines = []
-    shares = {r.name: r.share for r in results if r.share and r.kind == 'cold' and r.sound('twin')}
+    shares = {r.name: r.share for r in with_share(results)}
     if shares:
         least = min(shares, key=shares.get)
         lines.append(f'Share of the limit: geometric mean {geometric_mean(shares.values()):.0%} of {len(shares)} cold '
                      f'rows, lowest {shares[least]:.0%} ({least}).')
     for peer in (peer for peer, compared in peers.items() if compared):
-        ratios = {r.title: r.ratio(peer) for r in results if r.ratio(peer) and r.counted and r.sound(peer)}
+        ratios = {r.title: r.ratio(peer) for r in with_ratio(results, peer)}
         if ratios:
             slower, least = sum(ratio < 1 for ratio in ratios.values()), min(ratios, key=ratios.get)
             lines.append(f'{peer} / poolgrad: geometric mean {geometric_mean(ratios.values()):.2f} of {len(ratios)} '
@@ -125,12 +139,14 @@ def summary(peers, results):
 def write_csv(path, peers, results):
     with open(path, 'w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
-        writer.writerow(['row', 'kind', 'problem', 'floor_bytes', 'us', 'limit_us',
-                         *(f'{peer.lower().strip(".")}_us' for peer in peers), 'calls', 'spread', 'disturbed', 'method'])
+        names = [peer.lower().strip('.') for peer in peers]
+        writer.writerow(['row', 'kind', 'problem', 'floor_bytes', 'us', 'limit_us', *(f'{name}_us' for name in names),
+                         'share', *(f'{name}_ratio' for name in names), 'calls', 'spread', 'disturbed', 'method'])
         for r in results:
-            writer.writerow([r.name, r.kind, r.line, r.floor, f'{r.us:.3f}', show(r.limit_us, '.3f').strip('-'),
-                             *(show(r.peers_us.get(peer), '.3f').strip('-') for peer in peers), r.calls,
-                             f'{r.spread:.3f}', ' '.join(sorted(r.noisy)), r.method])
+            numbers = [r.us, r.limit_us, *(r.peers_us.get(peer) for peer in peers),
+                       r.share, *(r.ratio(peer) for peer in peers)]
+            writer.writerow([r.name, r.kind, r.line, r.floor, *(show(number, '.3f').strip('-') for number in numbers),
+                             r.calls, f'{r.spread:.3f}', ' '.join(sorted(r.noisy)), r.method])
 
 
 def write_markdown(path, peers, header, results, notes):

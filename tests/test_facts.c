@@ -66,6 +66,29 @@ static void one_window_is_recognized(void **state) {
   BETWEEN(one_windows, 100, 5000);
 }
 
+static int tiled_axes;
+
+static void check_tiled(const struct pg_axis *axis) {
+  bool expected = axis->out > 0;
+  for (int64_t cell = 0; cell < axis->in && expected; cell++)
+    expected = count_touching(axis, cell, cell + 1) >= 1;
+  for (int64_t out = 0; out < axis->out && expected; out++) {
+    const struct pg_range w = pg_window(axis, out);
+    expected = w.begin >= 0 && w.end <= axis->in;
+    if (axis->kernel > 0) /* the windows that slide follow each other without a gap or overlap */
+      expected = expected && axis->dilation == 1 && w.begin == out * axis->kernel;
+  }
+  if (pg_is_tiled(axis) != expected) FAIL_ON_AXIS(axis, "tiled: %d", expected);
+  tiled_axes += expected;
+}
+
+static void windows_that_tile_their_axis_are_recognized(void **state) {
+  (void)state;
+  tiled_axes = 0;
+  each_axis(check_tiled);
+  BETWEEN(tiled_axes, 100, 50000);
+}
+
 /* What the operators let through: reach and padded length are at most a quarter of 2^63, and
  * (in + 1) * (out + 1) of an adaptive axis is less than 2^63. */
 static void huge_axes_do_not_overflow(void **state) {
@@ -363,6 +386,7 @@ int main(void) {
       cmocka_unit_test(the_most_windows_of_a_cell_are_counted),
       cmocka_unit_test(the_most_outputs_that_cells_touch_are_bounded),
       cmocka_unit_test(one_window_is_recognized),
+      cmocka_unit_test(windows_that_tile_their_axis_are_recognized),
       cmocka_unit_test(huge_axes_do_not_overflow),
       cmocka_unit_test(a_rewritten_pooling_has_the_same_windows),
       cmocka_unit_test(sizes_and_divisors_are_those_of_the_windows),

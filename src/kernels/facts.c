@@ -60,8 +60,8 @@ bool pg_is_one_window(const struct pg_axis *axis) {
 
 bool pg_is_tiled(const struct pg_axis *axis) {
   if (axis->kernel == 0) return axis->out > 0;
-  return axis->kernel == axis->stride && axis->dilation == 1 && axis->pad == 0 &&
-         pg_mul_or_most(axis->out, axis->stride) == axis->in;
+  return (axis->kernel == axis->stride || axis->out == 1) && axis->dilation == 1 &&
+         axis->pad == 0 && pg_mul_or_most(axis->out, axis->kernel) == axis->in;
 }
 
 /* Adaptive windows tile the axis where `out` divides `in`. */

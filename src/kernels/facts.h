@@ -65,8 +65,8 @@ int64_t pg_most_touching(const struct pg_axis *axis, int64_t cells);
 /* Is one window all there is along an axis, and does it hold every cell? */
 bool pg_is_one_window(const struct pg_axis *axis);
 
-/* Does every cell lie in at least one window, and does every window hold cells of the axis alone?
- * True of adaptive windows, and of sliding ones that follow each other from end to end. */
+/* Are the windows adaptive, or do they follow each other from one end of the axis to the other
+ * without a gap or an overlap?  Every cell then lies in a window, and no window hangs over. */
 bool pg_is_tiled(const struct pg_axis *axis);
 
 #ifdef __cplusplus

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boxes on the device: where an item's cells are, and which outputs they lie in.
+/* Boxes on the device: which cells an item has, and which outputs' windows they lie in.
  *
- * The formulas of kernels/window.h in 32 bits, divisions as products.  They hold for poolings of
- * which fits_32_bits says so; the others are computed in 64 bits, slowly. */
+ * These are the formulas of kernels/window.h and kernels/tiling.h in 32 bits and without divisions,
+ * because a 64-bit division takes a GPU about a hundred instructions.  They hold for poolings that
+ * fits_32_bits accepts.  The others are computed with the formulas in 64 bits. */
 #ifndef PG_CUDA_BOX_CUH_
 #define PG_CUDA_BOX_CUH_
 
@@ -10,8 +11,8 @@
 
 #include "kernels/kernels.h"
 
-/* n / by for n < 2^31, by < 2^31: with s = ceil(log2 by) and m = floor(2^32 (2^s - by) / by) + 1
- * it is (n + floor(n m / 2^32)) / 2^s. */
+/* Divides by a number that the host knows, for n < 2^31 and by < 2^31.  With s = ceil(log2 by) and
+ * m = floor(2^32 (2^s - by) / by) + 1 the quotient n / by is (n + floor(n m / 2^32)) / 2^s. */
 struct pg_divider {
   uint32_t by, magic, shift;
 };
@@ -23,6 +24,7 @@ static inline pg_divider divider_of(int64_t by) {
   return d;
 }
 
+/* n / d.by, rounded down. */
 static __device__ __forceinline__ uint32_t over(uint32_t n, const pg_divider &d) {
   return (__umulhi(n, d.magic) + n) >> d.shift;
 }
@@ -43,15 +45,15 @@ struct pg_span { /* half open */
 
 static __device__ __forceinline__ int32_t length(pg_span s) { return s.end - s.begin; }
 
-/* Is x one of the count from begin on? */
+/* Does x lie in [begin, begin + count)?  Below begin the difference wraps to a large number. */
 static __device__ __forceinline__ bool holds(int32_t begin, uint32_t count, uint32_t x) {
   return x - (uint32_t)begin < count;
 }
 
 struct pg_axis_32 {
   int32_t in, out;
-  int32_t stride, pad, reach; /* stride 0: adaptive */
-  pg_divider first, second;   /* the stride; adaptive: in, out */
+  int32_t stride, pad, reach; /* of windows; stride 0: adaptive; reach: first to last cell */
+  pg_divider first, second;   /* first divides by the stride; adaptive: by in, second by out */
 };
 
 static inline pg_axis_32 axis_32(const pg_axis &a) {
@@ -68,7 +70,7 @@ static inline pg_axis_32 axis_32(const pg_axis &a) {
   return b;
 }
 
-/* The outputs whose windows touch [begin, end). */
+/* The outputs whose windows touch the cells [begin, end), as pg_touching. */
 static __device__ __forceinline__ pg_span touching(const pg_axis_32 &a, int32_t begin,
                                                    int32_t end) {
   pg_span s;
@@ -86,18 +88,19 @@ static __device__ __forceinline__ pg_span touching(const pg_axis_32 &a, int32_t 
 }
 
 struct pg_window_32 {
-  int32_t begin; /* may lie before the axis */
+  int32_t begin; /* negative if the window begins in the padding */
   uint32_t length;
 };
 
-template <bool SLIDING = false> /* known to be */
+/* The window of output o.  SLIDING: windows are known not to be adaptive. */
+template <bool SLIDING = false>
 static __device__ __forceinline__ pg_window_32 window(const pg_axis_32 &a, int32_t o) {
   if (SLIDING || a.stride != 0) return {o * a.stride - a.pad, (uint32_t)a.reach + 1};
   const uint32_t begin = over((uint32_t)o * a.in, a.second);
   return {(int32_t)begin, over((uint32_t)(o + 1) * a.in + a.out - 1, a.second) - begin};
 }
 
-/* As pg_window_extent. */
+/* How many cells a divisor counts for output o, as pg_window_extent. */
 static __device__ __forceinline__ int32_t extent(const pg_axis_32 &a, int32_t o, bool with_pad) {
   const pg_window_32 w = window(a, o);
   if (a.stride == 0) return (int32_t)w.length;
@@ -105,6 +108,7 @@ static __device__ __forceinline__ int32_t extent(const pg_axis_32 &a, int32_t o,
   return with_pad ? min(end, a.in + a.pad) - w.begin : min(end, a.in) - max(w.begin, 0);
 }
 
+/* Do all sums and products of the functions above stay below 2^31 for this axis? */
 static inline bool fits_32_bits(const pg_axis &a) {
   const int64_t most = (int64_t)1 << 30;
   if (a.in >= most || a.out >= most) return false;
@@ -113,6 +117,7 @@ static inline bool fits_32_bits(const pg_axis &a) {
          (a.kernel - 1) * a.dilation < most && a.in + a.pad + a.stride < most;
 }
 
+/* The same for all axes, and for positions in a plane and numbers of planes. */
 static inline bool fits_32_bits(const pg_pooling &p) {
   const int64_t most = (int64_t)1 << 31;
   if (!fits_32_bits(p.d) || !fits_32_bits(p.h) || !fits_32_bits(p.w)) return false;
@@ -121,20 +126,20 @@ static inline bool fits_32_bits(const pg_pooling &p) {
          p.d.out * p.h.out * p.w.out < most;
 }
 
-/* A box, its planes counted in n * C + c. */
+/* A box in `planes` planes from the one with number n * C + c = first on. */
 struct pg_box_32 {
   int64_t first;
   int32_t planes;
   pg_span d, h, w;
 };
 
-/* How the call is cut, for box_32. */
+/* A tiling, for box_32. */
 struct pg_items {
-  int64_t planes; /* all of them */
-  int32_t c;      /* interleaved: channels, else 0 */
-  int32_t of_planes, of_d, of_h, of_w;
-  pg_divider groups, d, h, w;
-  int32_t in_d, in_h, in_w;
+  int64_t planes;                      /* of the whole call */
+  int32_t c;                           /* channels if the tiling is interleaved, else 0 */
+  int32_t of_planes, of_d, of_h, of_w; /* the size of an item */
+  pg_divider groups, d, h, w;          /* by the number of items; groups: of the channels of an n */
+  int32_t in_d, in_h, in_w;            /* the size of a plane */
 };
 
 static inline pg_items items_of(const pg_tiling &t, const pg_pooling &p) {
@@ -155,6 +160,7 @@ static inline pg_items items_of(const pg_tiling &t, const pg_pooling &p) {
   return i;
 }
 
+/* The cells of an item along one axis, on which items have `size` cells. */
 static __device__ __forceinline__ pg_span cut(int32_t item, int32_t size, int32_t end) {
   return {item * size, min(end, item * size + size)};
 }
@@ -172,7 +178,7 @@ static __device__ __forceinline__ pg_box_32 box_32(const pg_items &t, uint32_t i
     b.planes = (int32_t)min((int64_t)t.of_planes, t.planes - b.first);
     return b;
   }
-  upper = over(rest, t.groups); /* n; groups of channels begin anew with each */
+  upper = over(rest, t.groups); /* is n: no item has channels of two */
   const pg_span c = cut(rest - upper * t.groups.by, t.of_planes, t.c);
   b.first = (int64_t)upper * t.c + c.begin;
   b.planes = length(c);
@@ -209,13 +215,13 @@ static __device__ __forceinline__ int64_t offset(const pg_strides &s, int64_t n,
   return n * s.of[PG_N] + c * s.of[PG_C] + d * s.of[PG_D] + h * s.of[PG_H] + w * s.of[PG_W];
 }
 
-/* May V channels be read and written at once, at an address that is a multiple of their size? */
+/* Do strides allow v channels to be read and written at once, if the address of the tensor does? */
 static inline bool has_vectors(const pg_strides &s, int64_t channels, int64_t v) {
   return channels % v == 0 && s.of[PG_N] % v == 0 && s.of[PG_D] % v == 0 && s.of[PG_H] % v == 0 &&
          s.of[PG_W] % v == 0;
 }
 
-/* The same at this address, for vectors of `aligned` bytes. */
+/* The same with the address, for vectors of `aligned` bytes. */
 static inline bool is_vector(const void *memory, const pg_strides &s, int64_t element_bytes,
                              int64_t channels, int64_t aligned) {
   const int axes[] = {PG_N, PG_D, PG_H, PG_W};

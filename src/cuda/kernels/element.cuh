@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements on the device: how they are read, added up and written.
+/* Elements on the device: how they are read, added and written.
  *
- * FLOAT, FLOAT16 and BF16 widen to fp32 exactly, DOUBLE stays; a sum is rounded once, to nearest
- * even.  Conversions keep subnormals and infinities, a NaN stays one. */
+ * FLOAT, FLOAT16 and BF16 are converted to fp32, which is exact, and added in fp32; DOUBLE is added
+ * in fp64.  A sum is rounded once, to nearest even, when it is written.  Conversions keep subnormal
+ * numbers, infinities and NaNs. */
 #ifndef PG_CUDA_ELEMENT_CUH_
 #define PG_CUDA_ELEMENT_CUH_
 
@@ -19,6 +20,7 @@ struct pg_bf16 {
   uint16_t bits;
 };
 
+/* The type in which elements are added. */
 template <typename E>
 struct sum_of {
   typedef float type;
@@ -37,6 +39,7 @@ static __device__ __forceinline__ float widened(pg_bf16 e) {
   return __uint_as_float((uint32_t)e.bits << 16);
 }
 
+/* Rounds a sum and writes it. */
 static __device__ __forceinline__ void put(float *to, float sum) { *to = sum; }
 static __device__ __forceinline__ void put(double *to, double sum) { *to = sum; }
 static __device__ __forceinline__ void put(pg_f16 *to, float sum) {
@@ -46,7 +49,7 @@ static __device__ __forceinline__ void put(pg_bf16 *to, float sum) {
   to->bits = __bfloat16_as_ushort(__float2bfloat16_rn(sum));
 }
 
-/* Two sums in one word, the first in its low half. */
+/* Two rounded sums in one word, the first in its low half. */
 static __device__ __forceinline__ uint32_t packed(pg_f16, float a, float b) {
   const __half2 two = __floats2half2_rn(a, b);
   return (uint32_t)__half_as_ushort(__high2half(two)) << 16 | __half_as_ushort(__low2half(two));
@@ -57,13 +60,13 @@ static __device__ __forceinline__ uint32_t packed(pg_bf16, float a, float b) {
          __bfloat16_as_ushort(__low2bfloat16(two));
 }
 
-/* 16 bytes of gradInput.  All writes to it are streaming stores, which the second-level cache gives
- * up first: what is read there, the outputs, shall stay. */
+/* Writes a group, which is 16 bytes of gradInput.  Large writes to it are streaming stores: the
+ * second-level cache gives up their lines first and so keeps the outputs, which are read again. */
 static __device__ __forceinline__ void put_words(void *to, uint4 words) {
   __stcs((uint4 *)to, words);
 }
 
-/* The sums that make 16 bytes, to where those are aligned. */
+/* Rounds and writes as many sums as make a group, to an address that is a multiple of 16. */
 static __device__ __forceinline__ void put_16(float *to, const float *sum) {
   put_words(to, make_uint4(__float_as_uint(sum[0]), __float_as_uint(sum[1]),
                            __float_as_uint(sum[2]), __float_as_uint(sum[3])));
@@ -75,8 +78,8 @@ static __device__ __forceinline__ void put_16(E *to, const float *sum) {
                            packed(half, sum[4], sum[5]), packed(half, sum[6], sum[7])));
 }
 
-/* Floats in shared memory by their 32-bit address, which is a register's business: sm_90 would make
- * a pointer anew in every block of code. */
+/* Floats in shared memory by their 32-bit address.  With pointers the compiler would compute the
+ * address anew in every basic block on sm_90; the asm makes it keep the address in a register. */
 static __device__ __forceinline__ uint32_t shared_address(const void *shared) {
   uint32_t kept;
   asm volatile("mov.u32 %0, %1;" : "=r"(kept) : "r"((uint32_t)__cvta_generic_to_shared(shared)));
@@ -91,11 +94,13 @@ static __device__ __forceinline__ void shared_store(uint32_t address, float valu
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
 
+/* The same word as an integer. */
 static __device__ __forceinline__ uint32_t shared_bits(uint32_t address) {
   return __float_as_uint(shared_load(address));
 }
 
-/* V neighbours at once: V * sizeof(T) bytes, aligned to them or to 16. */
+/* V neighbouring elements that are loaded at once, from an address that is a multiple of ALIGNED.
+ */
 template <typename T, int V>
 struct vector_of {
   static constexpr int BYTES = V * (int)sizeof(T);
@@ -119,7 +124,7 @@ struct vector_of {
   }
 };
 
-/* V sums, V * sizeof(E) being 16, 8 or one element. */
+/* Rounds and writes V sums at once: 16 bytes, 8 bytes or one element, aligned to that. */
 template <int V, typename E, typename S>
 static __device__ __forceinline__ void put_vector(E *to, const S *sum) {
   E of[V];

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PG_FILL: rows of the same element, written 16 bytes at a time. */
+/* PG_FILL: writes one value to every element of some rows.
+ *
+ * A thread writes 16 aligned bytes at a time, whatever the element's size and the row's address.
+ * Rows without gaps between them are filled as one long row. */
 #include <string.h>
 
 #include "cuda/call.cuh"
 #include "cuda/kernels/box.cuh"
 
-enum { THREADS = 256 };
+enum {
+  THREADS = 256,
+  BLOCKS_OF_PROCESSOR = 8, /* so many fill a processor; more would only have to be started */
+};
 
 struct fill_job {
   char *dst;
@@ -13,15 +19,15 @@ struct fill_job {
   uint64_t word;               /* the element, as often as it fits */
 };
 
-/* blocks_of_row blocks take a row, 16 bytes a thread, and then one further on. */
+/* `blocks_of_row` neighbouring blocks fill a row together. */
 static __global__ void __launch_bounds__(THREADS)
-    fill(const __grid_constant__ fill_job j, uint32_t blocks_of_row) {
+    fill_rows(const __grid_constant__ fill_job j, uint32_t blocks_of_row) {
   const uint32_t x = blockIdx.x % blocks_of_row;
   for (int64_t row = blockIdx.x / blocks_of_row; row < j.rows; row += gridDim.x / blocks_of_row) {
     char *const dst = j.dst + row * j.stride;
     const int64_t lead = (int64_t)((uintptr_t)dst % 16), step = (int64_t)blocks_of_row * THREADS;
-    const int turn = (int)(-lead & 7) * 8; /* where in the word an aligned group begins */
-    const uint64_t word = turn == 0 ? j.word : j.word >> turn | j.word << (64 - turn);
+    const int skipped = (int)(-lead & 7) * 8; /* bits of the word before an aligned group */
+    const uint64_t word = skipped == 0 ? j.word : j.word >> skipped | j.word << (64 - skipped);
     const uint4 words =
         make_uint4((uint32_t)word, (uint32_t)(word >> 32), (uint32_t)word, (uint32_t)(word >> 32));
     for (int64_t g = (int64_t)x * THREADS + threadIdx.x; g * 16 < lead + j.width; g += step) {
@@ -36,8 +42,9 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
+/* --- On the host --- */
+
 static cudaError_t run(const pg_cuda_call *call) {
-  enum { BLOCKS = 8 };
   const pg_fill_args &a = call->task->problem.args.fill;
   fill_job j = {};
   j.dst = (char *)a.dst;
@@ -50,11 +57,12 @@ static cudaError_t run(const pg_cuda_call *call) {
     j.width *= j.rows;
     j.rows = 1;
   }
-  const int64_t most = (int64_t)BLOCKS * pg_cuda_least_limits()->processors;
+  const int64_t most = (int64_t)BLOCKS_OF_PROCESSOR * pg_cuda_least_limits()->processors;
   const int64_t needed = (j.width + 15) / 16 / THREADS + 1;
-  const uint32_t of_row = (uint32_t)least(needed, most);
-  const int64_t rows = most / of_row < 1 ? 1 : most / of_row;
-  return launch(call, fill, of_row * least(j.rows, rows), THREADS, 0, j, of_row);
+  const uint32_t blocks_of_row = (uint32_t)least(needed, most);
+  const int64_t rows_at_once = most / blocks_of_row < 1 ? 1 : most / blocks_of_row;
+  return launch(call, fill_rows, blocks_of_row * least(j.rows, rows_at_once), THREADS, 0, j,
+                blocks_of_row);
 }
 
 static bool fits(const pg_problem *, pg_tiling *) { return true; }

@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max pools of any windows, strides and sizes, see max_any.cuh; and the mending of items of
- * channels that lie next to each other. */
+/* Max pools of any windows, strides and sizes, also those that need 64 bits: the last method, which
+ * computes what no other fits.  max_any.cuh explains it.
+ *
+ * This file also has the mending of items whose channels are neighbours, for all methods that have
+ * such items. */
 #include "cuda/kernels/max_any.cuh"
 
-enum { LANES_THREADS = 128, LANES_BOX = 80 /* cells of a warp's box of sums */ };
+enum {
+  THREADS = 128,
+  PART_CELLS = 80, /* the sums of a block are 40 KiB then, which every device has */
+  BLOCKS_OF_PROCESSOR = 4
+};
 
-static __global__ void __launch_bounds__(LANES_THREADS)
-    scatter_lanes(const __grid_constant__ max_job j) {
-  __shared__ bad_indices found;
-  if (threadIdx.x == 0) clear(&found);
+static __global__ void __launch_bounds__(THREADS) max_any(const __grid_constant__ max_job j) {
+  __shared__ bad_indices bad;
+  if (threadIdx.x == 0) clear(&bad);
   __syncthreads();
-  make_lanes(j, blockIdx.x, j.flags == nullptr, true, LANES_BOX, &found);
+  compute_item(j, blockIdx.x, PART_CELLS, &bad);
   __syncthreads();
-  if (threadIdx.x == 0) report(j, &found);
+  if (threadIdx.x == 0) report(j, &bad);
 }
 
-/* The items that a stray points into, most often none: a block looks at many at a time. */
-static __global__ void __launch_bounds__(LANES_THREADS)
-    rescatter_lanes(const __grid_constant__ max_job j) {
-  for (int64_t first = (int64_t)blockIdx.x * LANES_THREADS; first < j.items;
-       first += (int64_t)gridDim.x * LANES_THREADS) {
-    const int64_t mine = first + threadIdx.x;
-    const bool strayed = mine < j.items && j.flags[mine] != 0;
-    if (!__syncthreads_or(strayed)) continue;
-    for (int64_t i = first; i < least(first + LANES_THREADS, j.items); i++)
-      if (j.flags[i] != 0) make_lanes(j, i, true, false, LANES_BOX, nullptr);
+/* Most often there is no flag: a block checks THREADS of them at a time. */
+static __global__ void __launch_bounds__(THREADS) mend_channels(const __grid_constant__ max_job j) {
+  for (int64_t first = (int64_t)blockIdx.x * THREADS; first < j.items;
+       first += (int64_t)gridDim.x * THREADS) {
+    const int64_t own = first + threadIdx.x;
+    if (!__syncthreads_or(own < j.items && j.flags[own] != 0)) continue;
+    for (int64_t i = first; i < least(first + THREADS, j.items); i++)
+      if (j.flags[i] != 0) compute_item(j, i, PART_CELLS, nullptr);
   }
 }
 
@@ -36,20 +40,17 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   return true;
 }
 
-static int64_t room_bytes(void) {
-  return (int64_t)LANES_BOX * LANES_THREADS * (int64_t)sizeof(float);
-}
-
 static cudaError_t run(const pg_cuda_call *call) {
   const max_job j = max_job_of(call);
-  return launch(call, scatter_lanes, j.items, LANES_THREADS, room_bytes(), j);
+  return launch(call, max_any, j.items, THREADS, scratch_bytes(THREADS, PART_CELLS), j);
 }
 
 cudaError_t pg_cuda_mend_channels(const pg_cuda_call *call) {
   const max_job j = max_job_of(call);
-  const int64_t most = 4 * (int64_t)pg_cuda_least_limits()->processors;
-  const int64_t blocks = (j.items - 1) / LANES_THREADS + 1;
-  return launch(call, rescatter_lanes, least(blocks, most), LANES_THREADS, room_bytes(), j);
+  const int64_t most = (int64_t)BLOCKS_OF_PROCESSOR * pg_cuda_least_limits()->processors;
+  const int64_t blocks = (j.items - 1) / THREADS + 1;
+  return launch(call, mend_channels, least(blocks, most), THREADS,
+                scratch_bytes(THREADS, PART_CELLS), j);
 }
 
 PG_CUDA_METHOD(max_any) = {"any", fits, flag_bytes, run, pg_cuda_mend_channels};

@@ -1,143 +1,191 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SCATTER's items where channels lie next to each other, whatever the indices say.
+/* Max pools with one plane for each lane: for any windows, strides and sizes, whatever the indices
+ * say.
  *
- * A warp takes 32 planes, a lane one of them, and lets each output look for its cell in a small box
- * of sums.  It finds everything, in 64 bits. */
+ * A warp computes 32 planes at a time.  Its scratch holds the sums of a small part of each of them.
+ * Each lane walks through the outputs of its own plane in their order and adds those that name a
+ * cell of the part.  No other lane adds to these sums, so nothing has to be ordered.  This is slow:
+ * positions are computed in 64 bits, and every part of an item reads the outputs again.
+ *
+ * It is the method max_any, and what the methods for neighbouring channels fall back on where an
+ * index does not point into its window.  There lanes at least read neighbouring elements. */
 #ifndef PG_CUDA_MAX_ANY_CUH_
 #define PG_CUDA_MAX_ANY_CUH_
 
 #include "cuda/kernels/max_job.cuh"
 
-extern __shared__ float pg_scatter_last_room[];
+extern __shared__ float pg_max_any_scratch[];
 
-struct lanes_box { /* of one slice */
+/* For a block of so many threads that computes so many cells of each plane at a time. */
+static inline int64_t scratch_bytes(int64_t threads, int64_t cells) {
+  return threads * cells * (int64_t)sizeof(float);
+}
+
+/* A part of an item: rows x columns cells of one slice, from (d, h, w) on. */
+struct slice_part {
   int64_t d, h, w, rows, columns;
 };
 
-/* The cell's number in the box, or -1. */
-static __device__ __forceinline__ int64_t cell_in(const max_job &j, const lanes_box &b,
-                                                  int64_t at) {
+struct lane_plane {
+  int64_t number, n, c;
+};
+
+struct indexed_output {
+  int64_t od, oh, ow, index;
+};
+
+/* --- Indices --- */
+
+/* The number of a cell of the plane in the part, or -1. */
+static __device__ __forceinline__ int64_t cell_in_part(const max_job &j, const slice_part &part,
+                                                       int64_t cell) {
   int64_t row, w, d, h;
   if (j.fits_32) {
-    row = over((uint32_t)at, j.by_w);
+    row = over((uint32_t)cell, j.by_w);
     d = over((uint32_t)row, j.by_h);
   } else {
-    row = at / j.pool.w.in;
+    row = cell / j.pool.w.in;
     d = row / j.pool.h.in;
   }
-  w = at - row * j.pool.w.in - b.w;
-  h = row - d * j.pool.h.in - b.h;
-  const bool inside = d == b.d && h >= 0 && h < b.rows && w >= 0 && w < b.columns;
-  return inside ? h * b.columns + w : -1;
+  w = cell - row * j.pool.w.in - part.w;
+  h = row - d * j.pool.h.in - part.h;
+  const bool inside = d == part.d && h >= 0 && h < part.rows && w >= 0 && w < part.columns;
+  return inside ? h * part.columns + w : -1;
 }
 
-static __device__ __forceinline__ bool touches(pg_range r, int64_t begin, int64_t count) {
-  return r.begin >= begin && r.begin < begin + count;
+static __device__ __forceinline__ bool contains(pg_range r, int64_t x) {
+  return x >= r.begin && x < r.end;
 }
 
-/* As pg_scatter_elsewhere. */
-static __device__ void tell_elsewhere(const max_job &j, const lanes_box &b, int64_t plane,
-                                      int64_t od, int64_t oh, int64_t ow, int64_t at,
-                                      bad_indices *found) {
+/* An index that names no cell of the part.  If planes are cut, the part that has the output's home
+ * reports a bad index, and sets the item flag of a stray.  Otherwise all parts of a plane read all
+ * its outputs, so strays need nothing, and the first part reports bad indices. */
+static __device__ void check_output(const max_job &j, const slice_part &part,
+                                    const lane_plane &plane, const indexed_output &o,
+                                    bad_indices *bad) {
   const pg_pooling &p = j.pool;
-  const pg_range d = pg_window_clip(&p.d, pg_window(&p.d, od));
-  const pg_range h = pg_window_clip(&p.h, pg_window(&p.h, oh));
-  const pg_range w = pg_window_clip(&p.w, pg_window(&p.w, ow));
-  if (d.begin != b.d || !touches(h, b.h, b.rows) || !touches(w, b.w, b.columns)) return;
-  if (at < 0 || at >= p.d.in * p.h.in * p.w.in) {
-    note_bad(found, position_of(j, plane, od, oh, ow));
+  const bool outside = o.index < 0 || o.index >= p.d.in * p.h.in * p.w.in;
+  if (j.flags == nullptr) {
+    if (outside && part.d == 0 && part.h == 0 && part.w == 0)
+      note_bad(bad, position_of(j, plane.number, o.od, o.oh, o.ow));
     return;
   }
-  const int64_t row = at / p.w.in, in_d = row / p.h.in, in_h = row % p.h.in, in_w = at % p.w.in;
-  if (in_d >= d.begin && in_d < d.end && in_h >= h.begin && in_h < h.end && in_w >= w.begin &&
-      in_w < w.end)
+  const pg_range d = pg_window_clip(&p.d, pg_window(&p.d, o.od));
+  const pg_range h = pg_window_clip(&p.h, pg_window(&p.h, o.oh));
+  const pg_range w = pg_window_clip(&p.w, pg_window(&p.w, o.ow));
+  const pg_range part_h = {part.h, part.h + part.rows}, part_w = {part.w, part.w + part.columns};
+  if (d.begin != part.d || !contains(part_h, h.begin) || !contains(part_w, w.begin)) return;
+  if (outside) {
+    note_bad(bad, position_of(j, plane.number, o.od, o.oh, o.ow));
     return;
+  }
+  const int64_t row = o.index / p.w.in;
+  const int64_t in_d = row / p.h.in, in_h = row % p.h.in, in_w = o.index % p.w.in;
+  if (contains(d, in_d) && contains(h, in_h) && contains(w, in_w)) return;
   const pg_tiling &t = j.tiling;
-  const int64_t n = plane / p.c, c = plane % p.c;
-  const int64_t group = t.interleaved ? n * (t.plane_items / p.n) + c / t.planes : plane / t.planes;
+  const int64_t group = t.interleaved ? plane.n * (t.plane_items / p.n) + plane.c / t.planes
+                                      : plane.number / t.planes;
   j.flags[((group * t.d_items + in_d / t.d) * t.h_items + in_h / t.h) * t.w_items + in_w / t.w] = 1;
 }
 
-/* A box of a lane's plane: cleared, added to, written.  Whole planes look at every output, and
- * their first box tells of bad indices. */
-static __device__ __forceinline__ void make_lane(const max_job &j, const lanes_box &b,
-                                                 int64_t plane, bool every, bool tell, float *sum,
-                                                 bad_indices *found) {
+/* --- Items --- */
+
+/* Adds the outputs of a plane that name a cell of the part. */
+static __device__ __forceinline__ void add_outputs(const max_job &j, const slice_part &part,
+                                                   const lane_plane &plane, float *sums,
+                                                   bad_indices *bad) {
   const pg_pooling &p = j.pool;
-  const int64_t n = plane / p.c, c = plane % p.c, cells = p.d.in * p.h.in * p.w.in;
-  const bool first = b.d == 0 && b.h == 0 && b.w == 0;
-  pg_range od = {0, p.d.out}, oh = {0, p.h.out}, ow = {0, p.w.out};
-  if (!every) {
-    od = pg_touching(&p.d, b.d, b.d + 1);
-    oh = pg_touching(&p.h, b.h, b.h + b.rows);
-    ow = pg_touching(&p.w, b.w, b.w + b.columns);
+  const int64_t cells = p.d.in * p.h.in * p.w.in;
+  pg_range d = {0, p.d.out}, h = {0, p.h.out}, w = {0, p.w.out};
+  if (bad != nullptr && j.flags != nullptr) {
+    d = pg_touching(&p.d, part.d, part.d + 1);
+    h = pg_touching(&p.h, part.h, part.h + part.rows);
+    w = pg_touching(&p.w, part.w, part.w + part.columns);
   }
-  for (int64_t i = 0; i < b.rows * b.columns; i++) sum[i * 32] = 0;
-  for (int64_t d = od.begin; d < od.end; d++)
-    for (int64_t h = oh.begin; h < oh.end; h++) {
-      int64_t index_offset = offset(j.index_strides, n, c, d, h, ow.begin);
-      int64_t grad_offset = offset(j.grad_strides, n, c, d, h, ow.begin);
-      for (int64_t w = ow.begin; w < ow.end; w++) {
-        const int64_t at = index_at(j, index_offset);
-        const float g = grad_at(j, grad_offset);
-        const bool outside = (uint64_t)at >= (uint64_t)cells;
-        const int64_t cell = outside ? -1 : cell_in(j, b, at);
+  for (int64_t od = d.begin; od < d.end; od++)
+    for (int64_t oh = h.begin; oh < h.end; oh++) {
+      int64_t index_offset = offset(j.index_strides, plane.n, plane.c, od, oh, w.begin);
+      int64_t grad_offset = offset(j.grad_strides, plane.n, plane.c, od, oh, w.begin);
+      for (int64_t ow = w.begin; ow < w.end; ow++) {
+        const int64_t index = index_at(j, index_offset);
+        const float grad = grad_at(j, grad_offset);
+        const int64_t cell = (uint64_t)index < (uint64_t)cells ? cell_in_part(j, part, index) : -1;
         index_offset += j.index_strides.of[PG_W];
         grad_offset += j.grad_strides.of[PG_W];
         if (cell >= 0)
-          sum[cell * 32] += g;
-        else if (tell && !every)
-          tell_elsewhere(j, b, plane, d, h, w, at, found);
-        else if (tell && first && outside)
-          note_bad(found, position_of(j, plane, d, h, w));
+          sums[cell * 32] += grad;
+        else if (bad != nullptr)
+          check_output(j, part, plane, {od, oh, ow, index}, bad);
       }
     }
-  const int64_t out = offset(j.in_strides, n, c, b.d, b.h, b.w);
-  for (int64_t h = 0; h < b.rows; h++)
-    for (int64_t w = 0; w < b.columns; w++)
-      put_cell(j, out + h * j.in_strides.of[PG_H] + w * j.in_strides.of[PG_W],
-               sum[(h * b.columns + w) * 32]);
 }
 
-/* All of an item by the warps of a block, boxes of `cells` at a time. */
-static __device__ __noinline__ void make_lanes(const max_job &j, int64_t item, bool every,
-                                               bool tell, int64_t cells, bad_indices *found) {
+/* One plane's cells of a part, by one lane.  `sums` is the lane's first; its next is 32 behind. */
+static __device__ __forceinline__ void compute_part(const max_job &j, const slice_part &part,
+                                                    const lane_plane &plane, float *sums,
+                                                    bad_indices *bad) {
+  for (int64_t i = 0; i < part.rows * part.columns; i++) sums[i * 32] = 0;
+  add_outputs(j, part, plane, sums, bad);
+  const int64_t first = offset(j.in_strides, plane.n, plane.c, part.d, part.h, part.w);
+  for (int64_t h = 0; h < part.rows; h++)
+    for (int64_t w = 0; w < part.columns; w++)
+      put_cell(j, first + h * j.in_strides.of[PG_H] + w * j.in_strides.of[PG_W],
+               sums[(h * part.columns + w) * 32]);
+}
+
+/* A block computes an item, in parts of at most `cells` cells.  `bad` is NULL where indices have
+ * been checked already.  Where planes are cut, the outputs that touch a part are enough as long as
+ * indices are still being checked, because the item flags say what else there is. */
+static __device__ __noinline__ void compute_item(const max_job &j, int64_t item, int64_t cells,
+                                                 bad_indices *bad) {
   const pg_box_64 box = box_64(j.tiling, j.pool, item);
   const pg_range planes = box.planes, d = box.d, h = box.h, w = box.w;
   const int64_t columns = least(w.end - w.begin, cells);
   const int64_t rows = least(h.end - h.begin, cells / columns);
   const int64_t across = (w.end - w.begin + columns - 1) / columns;
   const int64_t down = (h.end - h.begin + rows - 1) / rows, deep = d.end - d.begin;
-  const int64_t tasks = (planes.end - planes.begin + 31) / 32 * across * down * deep;
-  float *sum = pg_scatter_last_room + threadIdx.x / 32 * cells * 32 + threadIdx.x % 32;
-  for (int64_t task = threadIdx.x / 32; task < tasks; task += blockDim.x / 32) {
-    const int64_t line = task / across, slice = line / down, first = slice / deep * 32;
-    lanes_box b;
-    b.d = d.begin + slice % deep;
-    b.h = h.begin + line % down * rows;
-    b.w = w.begin + task % across * columns;
-    b.rows = least(rows, h.end - b.h);
-    b.columns = least(columns, w.end - b.w);
+  const int64_t parts = (planes.end - planes.begin + 31) / 32 * across * down * deep;
+  float *sums = pg_max_any_scratch + threadIdx.x / 32 * cells * 32 + threadIdx.x % 32;
+  for (int64_t i = threadIdx.x / 32; i < parts; i += blockDim.x / 32) {
+    const int64_t line = i / across, slice = line / down, first = slice / deep * 32;
+    slice_part part;
+    part.d = d.begin + slice % deep;
+    part.h = h.begin + line % down * rows;
+    part.w = w.begin + i % across * columns;
+    part.rows = least(rows, h.end - part.h);
+    part.columns = least(columns, w.end - part.w);
     const int64_t plane = planes.begin + first + threadIdx.x % 32;
-    if (plane < planes.end) make_lane(j, b, plane, every, tell, sum, found);
+    if (plane < planes.end)
+      compute_part(j, part, {plane, plane / j.pool.c, plane % j.pool.c}, sums, bad);
   }
 }
 
-/* Of V channels from c on at the output (od, oh, ow): each index that is not in its window.  True
- * if one points elsewhere in its plane.  Who looks at 32 bits alone may have taken an index for one
- * of its plane: that item is made again too. */
+/* --- Checks of the methods for neighbouring channels --- */
+
+/* The outputs (od, oh, ow) of neighbouring channels of one n, from c on. */
+struct channel_outputs {
+  uint32_t n;
+  int32_t c, od, oh, ow;
+};
+
+/* Checks V indices: reports those that are bad, and sets the item flags of strays.  True if one of
+ * them is a stray.  A method that compares only the low 32 bits of indices may have added an output
+ * with a bad index to the cell that these bits name, so its item is flagged like that of a stray.
+ * Not inlined, because it seldom runs and would take registers from what often does. */
 template <int V>
-static __device__ __noinline__ bool tell_channels(const max_job &j, int64_t index_offset,
-                                                  uint32_t n, int32_t c, int32_t od, int32_t oh,
-                                                  int32_t ow, bad_indices *found) {
+static __device__ __noinline__ bool check_channels(const max_job &j, channel_outputs o,
+                                                   bad_indices *bad) {
+  const int64_t first = offset(j.index_strides, o.n, o.c, o.od, o.oh, o.ow);
   bool strayed = false;
   for (int v = 0; v < V; v++) {
-    const int64_t at = index_at(j, index_offset + v);
-    const bool outside = (uint64_t)at >= j.cells;
-    if (outside) note_bad(found, position_of(j, (int64_t)n * j.by_c.by + c + v, od, oh, ow));
-    if ((uint32_t)at >= j.cells || (!outside && in_window(j, (uint32_t)at, od, oh, ow))) continue;
-    const int64_t group = (int64_t)n * j.cut.groups.by + (c + v) / j.cut.of_planes;
-    if (j.flags != nullptr) j.flags[item_of(j, group, (uint32_t)at)] = 1;
+    const int64_t index = index_at(j, first + v);
+    const uint32_t cell = (uint32_t)index;
+    const bool outside = (uint64_t)index >= j.cells;
+    if (outside)
+      note_bad(bad, position_of(j, (int64_t)o.n * j.by_c.by + o.c + v, o.od, o.oh, o.ow));
+    if (cell >= j.cells || (!outside && in_window(j, cell, o.od, o.oh, o.ow))) continue;
+    const int64_t group = (int64_t)o.n * j.cut.groups.by + (o.c + v) / j.cut.of_planes;
+    if (j.flags != nullptr) j.flags[item_of(j, group, cell)] = 1;
     strayed = true;
   }
   return strayed;

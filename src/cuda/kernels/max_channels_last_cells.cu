@@ -1,44 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max pools where channels lie next to each other and a cell lies in few windows.
+/* Max pools whose channels are neighbours in memory, where a cell lies in few windows of any kind,
+ * in two or three dimensions.
  *
- * A thread computes some channels of two by two cells: it looks at the outputs of all windows that
- * touch them, and adds those that name one of its cells.  This finds every index that points into
- * its window.  An index that points elsewhere is noticed by the thread that has the first cell of
- * the window; max_job.cuh says what happens then. */
+ * A thread computes some channels of two by two cells: it reads the outputs of all windows that
+ * touch them, and adds those that name one of its cells.  So sums stay in registers, and every
+ * access is to 16 bytes of neighbouring channels.  An output is read by every thread whose cells
+ * its window touches, mostly from a cache; this is why cells may lie in few windows only.
+ *
+ * An index that points into its window is found in this way.  The others are found by the thread
+ * that has the output's home; max_job.cuh says what happens then. */
 #include "cuda/kernels/channels_last_cells.cuh"
 #include "cuda/kernels/max_any.cuh"
 
 enum {
-  GATHER_THREADS = 256,
-  GATHER_BOX = 32, /* cells of a warp's box of sums */
-  FEW_WINDOWS = 16 /* that two by two cells may lie in */
+  THREADS = 256,
+  PART_CELLS = 32,  /* of a plane, where a block computes its item again: 32 KiB of sums */
+  FEW_WINDOWS = 16, /* that two by two cells may lie in */
+  NO_CELL = -2      /* no index is that, not even one that is not representable */
 };
 
-/* --- gather --- */
+/* --- Outputs --- */
 
+/* Is the first cell of an output's window one of these along an axis? */
 static __device__ __forceinline__ bool is_home(const pg_axis_32 &a, int32_t out, int32_t cell,
                                                int32_t count) {
   return holds(cell, (uint32_t)count, (uint32_t)max(window(a, out).begin, 0));
 }
 
-/* V channels of up to two by two cells.  True if an index at home here points elsewhere. */
+template <typename I>
+static __device__ __forceinline__ int32_t index_or_minus_one(I index) {
+  return (int64_t)index == (int32_t)index ? (int32_t)index : -1;
+}
+
+/* `cell` has the positions of the quad's cells in their plane. */
 template <int V, typename E, typename I>
-static __device__ __forceinline__ bool gather_cells(const max_job &j, const last_block &b,
-                                                    const last_cells &o, bad_indices *found) {
-  enum { NONE = -2, NOT_32_BITS = -1 };
-  const pg_span od = touching(j.d, o.d, o.d + 1), oh = touching(j.h, o.h, o.h + o.rows);
-  const pg_span ow = touching(j.w, o.w, o.w + o.columns);
-  const int32_t first = (o.d * j.h.in + o.h) * j.w.in + o.w;
-  int32_t name[4] = {first, first + 1, first + j.w.in, first + j.w.in + 1};
-  if (o.columns < 2) name[1] = name[3] = NONE;
-  if (o.rows < 2) name[2] = name[3] = NONE;
+static __device__ __forceinline__ void add_named(const vector_of<I, V> &index,
+                                                 const vector_of<E, V> &grad, const int32_t *cell,
+                                                 float (*sum)[V]) {
+#pragma unroll
+  for (int v = 0; v < V; v++) {
+    const float g = widened(grad.of[v]);
+    const int32_t named = index_or_minus_one(index.of[v]);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      if (named == cell[i]) sum[i][v] += g;
+  }
+}
+
+template <int V, typename I>
+static __device__ __forceinline__ bool all_in_window(const max_job &j, const vector_of<I, V> &index,
+                                                     const channel_outputs &o) {
+  bool all = true;
+#pragma unroll
+  for (int v = 0; v < V; v++)
+    all = all && (uint64_t)index.of[v] < j.cells &&
+          in_window(j, (uint32_t)index.of[v], o.od, o.oh, o.ow);
+  return all;
+}
+
+/* --- Cells --- */
+
+/* True if an output whose home is here has a stray. */
+template <int V, typename E, typename I>
+static __device__ __forceinline__ bool compute_quad(const max_job &j, const quad &q,
+                                                    bad_indices *bad) {
+  const pg_span od = touching(j.d, q.d, q.d + 1), oh = touching(j.h, q.h, q.h + q.rows);
+  const pg_span ow = touching(j.w, q.w, q.w + q.columns);
+  const int32_t first = (q.d * j.h.in + q.h) * j.w.in + q.w;
+  int32_t cell[4] = {first, first + 1, first + j.w.in, first + j.w.in + 1};
+  if (q.columns < 2) cell[1] = cell[3] = NO_CELL;
+  if (q.rows < 2) cell[2] = cell[3] = NO_CELL;
   float sum[4][V] = {};
   bool strayed = false;
   for (int32_t d = od.begin; d < od.end; d++)
     for (int32_t h = oh.begin; h < oh.end; h++) {
-      const bool home = is_home(j.h, h, o.h, o.rows) && is_home(j.d, d, o.d, 1);
-      const I *index_from = (const I *)j.index + offset(j.index_strides, b.n, o.c, d, h, ow.begin);
-      const E *grad_from = (const E *)j.grad + offset(j.grad_strides, b.n, o.c, d, h, ow.begin);
+      const bool home = is_home(j.h, h, q.h, q.rows) && is_home(j.d, d, q.d, 1);
+      const I *index_from = (const I *)j.index + offset(j.index_strides, q.n, q.c, d, h, ow.begin);
+      const E *grad_from = (const E *)j.grad + offset(j.grad_strides, q.n, q.c, d, h, ow.begin);
       for (int32_t w = ow.begin; w < ow.end; w++) {
         vector_of<I, V> index;
         vector_of<E, V> grad;
@@ -46,53 +84,39 @@ static __device__ __forceinline__ bool gather_cells(const max_job &j, const last
         grad.load(grad_from);
         index_from += j.index_strides.of[PG_W];
         grad_from += j.grad_strides.of[PG_W];
-#pragma unroll
-        for (int v = 0; v < V; v++) {
-          const float g = widened(grad.of[v]);
-          const int32_t at =
-              (int64_t)index.of[v] == (int32_t)index.of[v] ? (int32_t)index.of[v] : NOT_32_BITS;
-#pragma unroll
-          for (int i = 0; i < 4; i++)
-            if (at == name[i]) sum[i][v] += g;
-        }
-        if (home && is_home(j.w, w, o.w, o.columns)) {
-          bool usual = true;
-#pragma unroll
-          for (int v = 0; v < V; v++)
-            usual = usual && (uint64_t)index.of[v] < j.cells &&
-                    in_window(j, (uint32_t)index.of[v], d, h, w);
-          if (!usual)
-            strayed |=
-                tell_channels<V>(j, index_from - (const I *)j.index - j.index_strides.of[PG_W], b.n,
-                                 o.c, d, h, w, found);
+        add_named<V>(index, grad, cell, sum);
+        if (home && is_home(j.w, w, q.w, q.columns)) {
+          const channel_outputs o = {q.n, q.c, d, h, w};
+          if (!all_in_window<V>(j, index, o)) strayed |= check_channels<V>(j, o, bad);
         }
       }
     }
-  E *out = (E *)j.in + offset(j.in_strides, b.n, o.c, o.d, o.h, o.w);
+  E *out = (E *)j.in + offset(j.in_strides, q.n, q.c, q.d, q.h, q.w);
 #pragma unroll
   for (int i = 0; i < 4; i++)
-    if (name[i] != NONE)
+    if (cell[i] != NO_CELL)
       put_vector<V>(out + (i / 2) * j.in_strides.of[PG_H] + (i % 2) * j.in_strides.of[PG_W],
                     sum[i]);
   return strayed;
 }
 
 template <int V, typename E, typename I>
-static __global__ void __launch_bounds__(GATHER_THREADS)
-    gather_last(const __grid_constant__ max_job j, const __grid_constant__ last_plan l) {
-  __shared__ bad_indices found;
-  if (threadIdx.x == 0) clear(&found);
+static __global__ void __launch_bounds__(THREADS)
+    max_channels_last_cells(const __grid_constant__ max_job j,
+                            const __grid_constant__ quad_plan p) {
+  __shared__ bad_indices bad;
+  if (threadIdx.x == 0) clear(&bad);
   __syncthreads();
-  const last_block b = last_block_of(j.cut, j.by_c, l, blockIdx.x);
-  const uint32_t tasks = last_tasks(l, b);
+  const quad_block b = quad_block_of(p, j.cut, j.by_c, blockIdx.x);
+  const uint32_t quads = quads_of(p, b);
   bool strayed = false;
-  for (uint32_t task = threadIdx.x; task < tasks; task += GATHER_THREADS) {
-    last_cells o;
-    if (last_cells_of(l, b, task, V, &o)) strayed |= gather_cells<V, E, I>(j, b, o, &found);
+  for (uint32_t number = threadIdx.x; number < quads; number += THREADS) {
+    quad q;
+    if (quad_of(p, b, number, V, &q)) strayed |= compute_quad<V, E, I>(j, q, &bad);
   }
   const bool again = __syncthreads_or(strayed) && j.flags == nullptr;
-  if (again) make_lanes(j, blockIdx.x, true, false, GATHER_BOX, &found);
-  if (threadIdx.x == 0) report(j, &found);
+  if (again) compute_item(j, blockIdx.x, PART_CELLS, nullptr);
+  if (threadIdx.x == 0) report(j, &bad);
 }
 
 /* --- On the host --- */
@@ -108,9 +132,9 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
 template <int V, typename E, typename I>
 static cudaError_t run_vectors(const pg_cuda_call *call, const max_job &j) {
   const bool whole = j.flags == nullptr;
-  const last_plan l = last_plan_of(j.tiling, V, whole);
-  const int64_t bytes = whole ? (int64_t)GATHER_BOX * GATHER_THREADS * sizeof(float) : 0;
-  return launch(call, gather_last<V, E, I>, j.items * l.parts, GATHER_THREADS, bytes, j, l);
+  const quad_plan p = quad_plan_of(j.tiling, V, whole);
+  return launch(call, max_channels_last_cells<V, E, I>, j.items * p.blocks, THREADS,
+                whole ? scratch_bytes(THREADS, PART_CELLS) : 0, j, p);
 }
 
 template <typename E, typename I>
@@ -118,11 +142,11 @@ static cudaError_t run_as(const pg_cuda_call *call) {
   constexpr int V = 16 / sizeof(E);
   const max_job j = max_job_of(call);
   const int64_t c = j.pool.c;
-  const bool vector = is_vector(j.in, j.in_strides, sizeof(E), c, 16) &&
-                      is_vector(j.grad, j.grad_strides, sizeof(E), c, 16) &&
-                      is_vector(j.index, j.index_strides, sizeof(I), c, 16) &&
-                      j.tiling.planes % V == 0;
-  return vector ? run_vectors<V, E, I>(call, j) : run_vectors<1, E, I>(call, j);
+  const bool vectors = is_vector(j.in, j.in_strides, sizeof(E), c, 16) &&
+                       is_vector(j.grad, j.grad_strides, sizeof(E), c, 16) &&
+                       is_vector(j.index, j.index_strides, sizeof(I), c, 16) &&
+                       j.tiling.planes % V == 0;
+  return vectors ? run_vectors<V, E, I>(call, j) : run_vectors<1, E, I>(call, j);
 }
 
 static cudaError_t run(const pg_cuda_call *call) {

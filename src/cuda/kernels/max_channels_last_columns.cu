@@ -1,247 +1,265 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SCATTER of the usual pools where channels lie next to each other: threads march, see
- * last_march.cuh.
+/* Max pools whose channels are neighbours in memory, with the usual windows: 2 x 2 cells 2 apart,
+ * 3 x 3 cells 1 or 2 apart, in two dimensions.
  *
- * Indices are compared in 32 bits.  A thread only notices that one of its column's points out of
- * its window: the column is then gone through again to tell of those, and where planes are whole
- * the block makes its item again. */
-#include "cuda/kernels/max_any.cuh"
+ * Threads walk down columns; channels_last_columns.cuh explains how.  At each row of outputs a
+ * thread reads the outputs whose windows touch its cells, compares their indices with the
+ * positions of the K x S cells that the row adds to, and adds.  Everything is in registers then.
+ *
+ * Indices are compared in their low 32 bits.  While a thread walks, it only collects how far
+ * indices point out of their windows.  If one does, code that seldom runs walks down the column
+ * again, checks each index, sets item flags and reports.  Where items are whole planes there are no
+ * flags, and the block computes its item again.  Tensors whose addresses are not aligned are left
+ * to max_channels_last_cells. */
 #include "cuda/kernels/channels_last_columns.cuh"
+#include "cuda/kernels/max_any.cuh"
 
 enum {
-  SCATTER_THREADS = 224, /* most of a block: five blocks have 56 registers, four have 72 */
-  MARCH_BOX = 16         /* cells of a warp's box of sums, where an item is made again */
+  MOST_THREADS = 224, /* of a block: five blocks have 56 registers, four have 72 */
+  PART_CELLS = 16     /* of a plane, where a block computes its item again: 14 KiB of sums */
 };
 
-/* The N outputs of a row that hold a thread's cells, four channels of each.  Indices count from
- * the first cell that the thread gives to. */
+/* Four blocks where more registers are needed: for windows that overlap by several cells, which
+ * have more pending sums, and for large elements and indices. */
+static constexpr int blocks_per_sm(int kernel, int stride, int bytes) {
+  return kernel > stride + 1 || bytes > 10 ? 4 : 5;
+}
+
+/* The N outputs of a row whose windows touch a thread's cells.  Indices count from the first cell
+ * that the row adds to. */
 template <int N>
-struct seen {
-  uint32_t index[N][FOUR];
-  float grad[N][FOUR];
+struct walk_outputs {
+  uint32_t index[N][CHANNELS];
+  float grad[N][CHANNELS];
 };
 
-/* Windows of K cells, S apart; a thread's cells begin with the P-th of its output's window.  Its
- * outputs are LEFT and N - 1 - LEFT columns around its own. */
-template <int K, int S, int P, typename E, typename I>
-struct marcher {
-  enum { LEFT = (K - 1 - P) / S, N = LEFT + 1 + (S - 1 + P) / S, KEPT = K - S };
+/* A thread's walk down a column of windows of K x K cells, S apart.  Its cells begin with cell LEAD
+ * of the window of its own output.  LEFT of its N outputs are before its own. */
+template <int K, int S, int LEAD, typename E, typename I>
+struct max_walk {
+  enum { LEFT = (K - 1 - LEAD) / S, N = LEFT + 1 + (S - 1 + LEAD) / S, PENDING = K - S };
 
   const I *index;
   const E *grad;
   E *out;
-  bool there[N], written[S];   /* outputs; cells */
-  uint32_t first;              /* the cell at `out`, if it is one, within the plane */
-  uint32_t lead, width;        /* cells of the own output's window before that; of its rows */
-  uint32_t far, largest, high; /* of what was seen: the most out of a window, and of a plane */
-  float kept[KEPT + 1][S][FOUR];
+  bool exists[N], writes[S]; /* outputs; columns of cells */
+  uint32_t first;            /* position in the plane of the cell at `out`, if it is one */
+  uint32_t before, width;    /* of the own window: its cells before that one; its width, clipped */
+  /* What was seen: the farthest index of own outputs from the begin of a row of their windows, the
+   * largest of them, and the high words of all indices. */
+  uint32_t farthest, largest, high_words;
+  float pending[PENDING + 1][S][CHANNELS]; /* sums of rows of cells that are not complete yet */
 
-  __device__ __forceinline__ marcher(const max_job &j, const march &m, int32_t row);
-  __device__ __forceinline__ void look(const max_job &j, seen<N> *o);
-  __device__ __forceinline__ void check(const max_job &j, const seen<N> &o);
+  __device__ __forceinline__ max_walk(const max_job &j, const channel_walk &walk, int32_t row);
+  __device__ __forceinline__ void load(const max_job &j, walk_outputs<N> *o);
+  __device__ __forceinline__ void check(const max_job &j, const walk_outputs<N> &o);
   template <bool OUTPUTS>
-  __device__ __forceinline__ void add(const max_job &j, const seen<N> &o, int32_t row, bool write);
+  __device__ __forceinline__ void add(const max_job &j, const walk_outputs<N> &o, int32_t row,
+                                      bool write);
+  __device__ __forceinline__ bool saw_unusual(const max_job &j) const;
 };
 
-template <int K, int S, int P, typename E, typename I>
-__device__ __forceinline__ marcher<K, S, P, E, I>::marcher(const max_job &j, const march &m,
-                                                           int32_t row)
-    : far(0), largest(0), high(0) {
-  const int32_t window = S * m.column - j.w.pad;
-  const int32_t h = S * row - j.h.pad, w = window + P;
+template <int K, int S, int LEAD, typename E, typename I>
+__device__ __forceinline__ max_walk<K, S, LEAD, E, I>::max_walk(const max_job &j,
+                                                                const channel_walk &walk,
+                                                                int32_t row)
+    : farthest(0), largest(0), high_words(0) {
+  const int32_t window = S * walk.column - j.w.pad;
+  const int32_t h = S * row - j.h.pad, w = window + LEAD;
   first = (uint32_t)h * (uint32_t)j.w.in + (uint32_t)w;
-  lead = (uint32_t)(w - max(window, 0));
+  before = (uint32_t)(w - max(window, 0));
   width = (uint32_t)(min(window + K, j.w.in) - max(window, 0));
-  index = (const I *)j.index + offset(j.index_strides, m.n, m.c, 0, row, m.column);
-  grad = (const E *)j.grad + offset(j.grad_strides, m.n, m.c, 0, row, m.column);
-  out = (E *)j.in + offset(j.in_strides, m.n, m.c, 0, h, w);
+  index = (const I *)j.index + offset(j.index_strides, walk.n, walk.c, 0, row, walk.column);
+  grad = (const E *)j.grad + offset(j.grad_strides, walk.n, walk.c, 0, row, walk.column);
+  out = (E *)j.in + offset(j.in_strides, walk.n, walk.c, 0, h, w);
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    const int32_t at = m.column + i - LEFT;
-    there[i] = at >= 0 && at < j.w.out && !m.idle;
+    const int32_t ow = walk.column + i - LEFT;
+    exists[i] = ow >= 0 && ow < j.w.out && !walk.idle;
   }
 #pragma unroll
-  for (int x = 0; x < S; x++) written[x] = (uint32_t)(w + x) < (uint32_t)j.w.in && !m.idle;
+  for (int x = 0; x < S; x++) writes[x] = (uint32_t)(w + x) < (uint32_t)j.w.in && !walk.idle;
 #pragma unroll
-  for (int i = 0; i < KEPT * S * FOUR; i++) kept[i / FOUR / S][i / FOUR % S][i % FOUR] = 0;
+  for (int i = 0; i < PENDING * S * CHANNELS; i++)
+    pending[i / CHANNELS / S][i / CHANNELS % S][i % CHANNELS] = 0;
 }
 
-/* What is not there has some index, and the gradient 0.  High words are looked at wherever they
- * were read, lest the compiler reads words one by one. */
-template <int K, int S, int P, typename E, typename I>
-__device__ __forceinline__ void marcher<K, S, P, E, I>::look(const max_job &j, seen<N> *o) {
-  vector_of<I, FOUR> read[N];
-  four_of<E> four[N];
+/* An output that does not exist gets the gradient 0 and the index of the call's first output.  The
+ * high words of indices are used wherever they are read, because the compiler would otherwise not
+ * read 16 bytes at once but only the low words, one by one. */
+template <int K, int S, int LEAD, typename E, typename I>
+__device__ __forceinline__ void max_walk<K, S, LEAD, E, I>::load(const max_job &j,
+                                                                 walk_outputs<N> *o) {
+  vector_of<I, CHANNELS> indices[N];
+  channel_words<E> grads[N];
 #pragma unroll
   for (int i = 0; i < N; i++) {
     const int32_t to_index = (i - LEFT) * (int32_t)j.index_strides.of[PG_W];
     const int32_t to_grad = (i - LEFT) * (int32_t)j.grad_strides.of[PG_W];
-    read[i].load(there[i] ? index + to_index : (const I *)j.index);
-    four[i] = load_four_if(there[i], grad + to_grad);
+    indices[i].load(exists[i] ? index + to_index : (const I *)j.index);
+    grads[i] = load_channels_if(exists[i], grad + to_grad);
   }
   index += j.index_strides.of[PG_H];
   grad += j.grad_strides.of[PG_H];
 #pragma unroll
-  for (int i = 0; i < N * FOUR; i++) {
-    const int k = i / FOUR, v = i % FOUR;
-    const uint32_t at = (uint32_t)read[k].of[v];
-    if (sizeof(I) == 8) high |= (uint32_t)((uint64_t)read[k].of[v] >> 32);
-    if (k == LEFT) largest = umax(largest, at);
-    o->index[k][v] = at - first;
-    o->grad[k][v] = channel(four[k], v);
+  for (int i = 0; i < N * CHANNELS; i++) {
+    const int k = i / CHANNELS, v = i % CHANNELS;
+    const uint32_t low = (uint32_t)indices[k].of[v];
+    if (sizeof(I) == 8) high_words |= (uint32_t)((uint64_t)indices[k].of[v] >> 32);
+    if (k == LEFT) largest = umax(largest, low);
+    o->index[k][v] = low - first;
+    o->grad[k][v] = channel(grads[k], v);
   }
 }
 
-/* Its own output.  The least distance over the window's rows says whether an index is in one of
- * them; those may lie above or below the plane. */
-template <int K, int S, int P, typename E, typename I>
-__device__ __forceinline__ void marcher<K, S, P, E, I>::check(const max_job &j, const seen<N> &o) {
+/* The distances of an index from the begins of its window's rows, unsigned: it is in the window if
+ * the least of them is below the width, provided that it is in the plane, because rows of a window
+ * may lie above or below it. */
+template <int K, int S, int LEAD, typename E, typename I>
+__device__ __forceinline__ void max_walk<K, S, LEAD, E, I>::check(const max_job &j,
+                                                                  const walk_outputs<N> &o) {
 #pragma unroll
-  for (int v = 0; v < FOUR; v++) {
-    const uint32_t in_first = o.index[LEFT][v] + lead;
-    uint32_t rest = in_first;
+  for (int v = 0; v < CHANNELS; v++) {
+    const uint32_t from_first = o.index[LEFT][v] + before;
+    uint32_t distance = from_first;
 #pragma unroll
-    for (int y = 1; y < K; y++) rest = umin(rest, in_first - (uint32_t)(y * j.w.in));
-    far = umax(far, rest);
+    for (int y = 1; y < K; y++) distance = umin(distance, from_first - (uint32_t)(y * j.w.in));
+    farthest = umax(farthest, distance);
   }
 }
 
-/* A row's outputs, if there are such, to the cells that they name; what is complete is written. */
-template <int K, int S, int P, typename E, typename I>
+template <int K, int S, int LEAD, typename E, typename I>
+__device__ __forceinline__ bool max_walk<K, S, LEAD, E, I>::saw_unusual(const max_job &j) const {
+  return exists[LEFT] && (farthest >= width || largest >= j.cells || high_words != 0);
+}
+
+/* Adds a row's outputs to the cells that they name, and writes the rows of cells that are complete
+ * then.  OUTPUTS: there are some; cells below the last window have none. */
+template <int K, int S, int LEAD, typename E, typename I>
 template <bool OUTPUTS>
-__device__ __forceinline__ void marcher<K, S, P, E, I>::add(const max_job &j, const seen<N> &o,
-                                                            int32_t row, bool write) {
+__device__ __forceinline__ void max_walk<K, S, LEAD, E, I>::add(const max_job &j,
+                                                                const walk_outputs<N> &o,
+                                                                int32_t row, bool write) {
   const int32_t h = S * row - j.h.pad;
 #pragma unroll
   for (int y = 0; y < K; y++) {
-    float sum[S][FOUR];
+    float sum[S][CHANNELS];
 #pragma unroll
-    for (int i = 0; i < S * FOUR; i++) {
-      const int x = i / FOUR, v = i % FOUR;
-      sum[x][v] = y < KEPT ? kept[y % (KEPT + 1)][x][v] : 0;
+    for (int i = 0; i < S * CHANNELS; i++) {
+      const int x = i / CHANNELS, v = i % CHANNELS;
+      sum[x][v] = y < PENDING ? pending[y % (PENDING + 1)][x][v] : 0;
 #pragma unroll
       for (int k = 0; k < (OUTPUTS ? N : 0); k++) {
-        const int tap = x + P - S * (k - LEFT);
-        const uint32_t name = (uint32_t)(y * j.w.in + x);
-        if (tap >= 0 && tap < K && o.index[k][v] == name) sum[x][v] += o.grad[k][v];
+        const int tap = x + LEAD - S * (k - LEFT);
+        const uint32_t cell = (uint32_t)(y * j.w.in + x);
+        if (tap >= 0 && tap < K && o.index[k][v] == cell) sum[x][v] += o.grad[k][v];
       }
-      if (y >= S) kept[y < S ? 0 : y - S][x][v] = sum[x][v];
+      if (y >= S) pending[y < S ? 0 : y - S][x][v] = sum[x][v];
     }
 #pragma unroll
     for (int x = 0; x < S; x++)
-      if (y < S && write && (uint32_t)(h + y) < (uint32_t)j.h.in && written[x])
-        put_four(out + y * j.in_strides.of[PG_H] + x * j.in_strides.of[PG_W], sum[x]);
+      if (y < S && write && (uint32_t)(h + y) < (uint32_t)j.h.in && writes[x])
+        write_channels(out + y * j.in_strides.of[PG_H] + x * j.in_strides.of[PG_W], sum[x]);
   }
   out += S * j.in_strides.of[PG_H];
   first += (uint32_t)(S * j.w.in);
 }
 
-/* True if something was unusual. */
-template <int K, int S, int P, typename E, typename I>
-static __device__ __forceinline__ bool march_down(const max_job &j, const march &m) {
-  typedef marcher<K, S, P, E, I> M;
-  enum { BEFORE = (K - 1) / S }; /* rows of outputs that give to the chunk's first */
-  int32_t row = max(m.begin - BEFORE, 0);
-  M a(j, m, row);
-  const int32_t stop = min(m.end, j.h.out);
-  seen<M::N> o;
+/* --- Columns --- */
+
+/* True if an index may not be in its window. */
+template <int K, int S, int LEAD, typename E, typename I>
+static __device__ __forceinline__ bool walk_down(const max_job &j, const channel_walk &walk) {
+  typedef max_walk<K, S, LEAD, E, I> walk_type;
+  enum { BEFORE = (K - 1) / S }; /* rows of outputs before the chunk that touch its first cells */
+  int32_t row = max(walk.begin - BEFORE, 0);
+  walk_type s(j, walk, row);
+  const int32_t stop = min(walk.end, j.h.out);
+  walk_outputs<walk_type::N> o;
 #pragma unroll 1
   for (; row < stop; row++) {
-    a.look(j, &o);
-    a.check(j, o);
-    a.template add<true>(j, o, row, row >= m.begin);
+    s.load(j, &o);
+    s.check(j, o);
+    s.template add<true>(j, o, row, row >= walk.begin);
   }
 #pragma unroll 1
-  for (; row < m.end; row++) a.template add<false>(j, o, row, row >= m.begin);
-  return a.there[M::LEFT] && (a.far >= a.width || a.largest >= j.cells || a.high != 0);
+  for (; row < walk.end; row++) s.template add<false>(j, o, row, row >= walk.begin);
+  return s.saw_unusual(j);
 }
 
-/* Not inlined: what is rare shall not take registers from what is not. */
-static __device__ __noinline__ void tell_column(const max_job &j, const channel_march_plan &p,
-                                                bad_indices *found) {
-  const march m = march_of(p, j.cut.c, blockIdx.x);
-  if (threadIdx.x % 32 == 0) clear(found);
+/* A warp checks the indices of its columns one by one.  Not inlined, because it seldom runs and
+ * would take registers from what often does. */
+static __device__ __noinline__ void check_columns(const max_job &j, const channel_walk_plan &p,
+                                                  bad_indices *bad) {
+  if (lane_number() == 0) clear(bad);
   __syncwarp();
-  if (!m.idle && m.column < j.w.out)
-    for (int32_t row = m.begin; row < min(m.end, j.h.out); row++)
-      tell_channels<FOUR>(j, offset(j.index_strides, m.n, m.c, 0, row, m.column), m.n, m.c, 0, row,
-                          m.column, found);
+  for (uint32_t i = 0; i < p.block_rounds; i++) {
+    const channel_walk walk = channel_walk_of(p, j.cut.c, blockIdx.x * p.block_rounds + i);
+    if (walk.idle || walk.column >= j.w.out) continue;
+    for (int32_t row = walk.begin; row < min(walk.end, j.h.out); row++)
+      check_channels<CHANNELS>(j, {walk.n, walk.c, 0, row, walk.column}, bad);
+  }
   __syncwarp();
-  if (threadIdx.x % 32 == 0) report(j, found);
+  if (lane_number() == 0) report(j, bad);
 }
 
-static __device__ __noinline__ void make_whole(const max_job &j, bad_indices *found) {
-  if (threadIdx.x == 0) clear(found);
-  __syncthreads();
-  make_lanes(j, blockIdx.x, true, true, MARCH_BOX, found);
-  __syncthreads();
-  if (threadIdx.x == 0) report(j, found);
-}
-
-template <int K, int S, int P, typename E, typename I>
-static __global__ void __launch_bounds__(SCATTER_THREADS,
-                                         K > S + 1 || sizeof(E) + sizeof(I) > 10 ? 4 : 5)
-    scatter_march(const __grid_constant__ max_job j, const __grid_constant__ channel_march_plan p) {
-  __shared__ bad_indices found[SCATTER_THREADS / 32];
+template <int K, int S, int LEAD, typename E, typename I>
+static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(K, S, sizeof(E) + sizeof(I)))
+    max_channels_last_columns(const __grid_constant__ max_job j,
+                              const __grid_constant__ channel_walk_plan p) {
+  __shared__ bad_indices bad[MOST_THREADS / 32];
   bool unusual = false;
-  for (uint32_t i = 0; i < p.pieces; i++) {
-    const march m = march_of(p, j.cut.c, blockIdx.x * p.pieces + i);
-    unusual |= march_down<K, S, P, E, I>(j, m);
+  for (uint32_t i = 0; i < p.block_rounds; i++) {
+    const channel_walk walk = channel_walk_of(p, j.cut.c, blockIdx.x * p.block_rounds + i);
+    unusual |= walk_down<K, S, LEAD, E, I>(j, walk);
   }
-  if (j.flags == nullptr) {
-    if (__syncthreads_or(unusual)) make_whole(j, found);
-  } else if (__any_sync(~0u, unusual)) {
-    tell_column(j, p, found + threadIdx.x / 32);
-  }
+  const bool cut = j.flags != nullptr;
+  if (cut ? !__any_sync(EVERY_LANE, unusual) : !__syncthreads_or(unusual)) return;
+  check_columns(j, p, bad + threadIdx.x / 32);
+  if (!cut) compute_item(j, blockIdx.x, PART_CELLS, nullptr);
 }
 
 /* --- On the host --- */
 
-enum { WANTED_THREADS = 4096 /* of a processor */ };
-
-/* How a thread's cells lie in its output's window; -1: these windows are not for this method. */
+/* channel_walk_shape.lead; -1: these windows are not for this method. */
 static int lead_of(const pg_pooling &p) {
-  if (both_slide(p, 2, 2) || both_slide(p, 3, 1)) return 0;
-  return both_slide(p, 3, 2) ? p.w.pad >= 1 : -1;
+  if (has_square_windows(p, 2, 2) || has_square_windows(p, 3, 1)) return 0;
+  return has_square_windows(p, 3, 2) ? p.w.pad >= 1 : -1;
 }
 
-/* Threads of a block, 0 if this method is not for it. */
-static int plan_of(const pg_pooling &p, const pg_tiling &tiling, channel_march_plan *plan) {
-  const int64_t wanted = (int64_t)WANTED_THREADS * pg_cuda_least_limits()->processors;
-  return march_plan_of(p, tiling, !pg_tiling_cuts(&tiling), lead_of(p), 1, SCATTER_THREADS, wanted,
-                       plan);
+static channel_walk_plan plan_of(const pg_pooling &p, const pg_tiling &tiling) {
+  return channel_walk_plan_of(p, tiling, {!pg_tiling_cuts(&tiling), lead_of(p), 1, MOST_THREADS});
 }
 
 static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_facts &f = problem->facts;
   const pg_max_backward &a = problem->args.max_backward;
-  const int64_t far = INT32_MAX / 8;
-  channel_march_plan plan;
+  const int64_t far = INT32_MAX / 8; /* distances to neighbouring outputs have 32 bits */
   if (!f.channels_last || !fits_32_bits(f.pool) || f.has_depth || lead_of(f.pool) < 0) return false;
   if (a.index_strides.of[PG_W] > far || a.out_strides.of[PG_W] > far) return false;
-  if (!has_vectors(a.in_strides, f.pool.c, FOUR) || !has_vectors(a.out_strides, f.pool.c, FOUR) ||
-      !has_vectors(a.index_strides, f.pool.c, FOUR))
+  if (!has_vectors(a.in_strides, f.pool.c, CHANNELS) ||
+      !has_vectors(a.out_strides, f.pool.c, CHANNELS) ||
+      !has_vectors(a.index_strides, f.pool.c, CHANNELS))
     return false;
   *tiling = tile_max_channels(f);
-  return tiling->planes % FOUR == 0 && plan_of(f.pool, *tiling, &plan) != 0;
+  return tiling->planes % CHANNELS == 0 && plan_of(f.pool, *tiling).block_threads != 0;
 }
 
-template <int K, int S, int P, typename E, typename I>
-static cudaError_t march_as(const pg_cuda_call *call, const max_job &j) {
-  channel_march_plan p;
-  const int threads = plan_of(j.pool, j.tiling, &p);
-  const int64_t bytes =
-      j.flags == nullptr ? (int64_t)MARCH_BOX * threads * (int64_t)sizeof(float) : 0;
-  return launch(call, scatter_march<K, S, P, E, I>, march_blocks(p, j.pool.n), threads, bytes, j,
-                p);
+template <int K, int S, int LEAD, typename E, typename I>
+static cudaError_t run_windows(const pg_cuda_call *call, const max_job &j) {
+  const channel_walk_plan p = plan_of(j.pool, j.tiling);
+  return launch(call, max_channels_last_columns<K, S, LEAD, E, I>, walk_blocks(p, j.pool.n),
+                p.block_threads,
+                j.flags == nullptr ? scratch_bytes(p.block_threads, PART_CELLS) : 0, j, p);
 }
 
 template <typename E, typename I>
 static cudaError_t run_as(const pg_cuda_call *call) {
   const max_job j = max_job_of(call);
-  if (j.pool.w.kernel == 2) return march_as<2, 2, 0, E, I>(call, j);
-  if (j.pool.w.stride == 1) return march_as<3, 1, 0, E, I>(call, j);
-  return lead_of(j.pool) == 1 ? march_as<3, 2, 1, E, I>(call, j) : march_as<3, 2, 0, E, I>(call, j);
+  if (j.pool.w.kernel == 2) return run_windows<2, 2, 0, E, I>(call, j);
+  if (j.pool.w.stride == 1) return run_windows<3, 1, 0, E, I>(call, j);
+  return lead_of(j.pool) == 1 ? run_windows<3, 2, 1, E, I>(call, j)
+                              : run_windows<3, 2, 0, E, I>(call, j);
 }
 
 static bool is_aligned(const pg_problem &problem) {
@@ -251,7 +269,7 @@ static bool is_aligned(const pg_problem &problem) {
          (uintptr_t)a.index % 16 == 0;
 }
 
-/* The other method for channels that lie next to each other cuts a call into the same items. */
+/* max_channels_last_cells cuts a problem into the same items. */
 static cudaError_t run(const pg_cuda_call *call) {
   if (!is_aligned(call->task->problem)) return pg_cuda_max_channels_last_cells.run(call);
   return with_max_types(call,

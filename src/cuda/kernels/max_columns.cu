@@ -254,7 +254,8 @@ static __global__ void __launch_bounds__(THREADS, blocks_of(K, S, V))
       outside |= walk_pairs<K, E, I>(j, g, t);
   }
   if (__syncthreads_or(outside))
-    recompute_item(j, blockIdx.x, scratch[threadIdx.x / 32], bad + threadIdx.x / 32);
+    recompute_item(j, blockIdx.x, {scratch[threadIdx.x / 32], RECOMPUTED_CELLS},
+                   bad + threadIdx.x / 32);
 }
 
 /* --- On the host --- */

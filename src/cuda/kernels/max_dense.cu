@@ -334,7 +334,9 @@ static __global__ void __launch_bounds__(MOST_WARPS *LANES, WARPS_OF_PROCESSOR /
     if (length(t.rows) > 0) outside |= compute_task<WIDE, UNITS, E, I>(j, g, t, sums);
   const uint32_t warp = threadIdx.x / LANES;
   if (__syncthreads_or(outside))
-    recompute_item(j, blockIdx.x, (float *)pg_dense_scratch + warp * RECOMPUTED_CELLS, bad + warp);
+    recompute_item(j, blockIdx.x,
+                   {(float *)pg_dense_scratch + warp * RECOMPUTED_CELLS, RECOMPUTED_CELLS},
+                   bad + warp);
 }
 
 /* --- On the host --- */

@@ -187,12 +187,17 @@ static inline pg_tiling tile_max_channels(const pg_facts &f) {
   return pg_tile_interleaved(&f, BOX_CELLS / 2, STAGED_OUTPUTS);
 }
 
+/* Can the outputs of an item's planes be counted in 32 bits? */
+static inline bool counts_outputs(const pg_facts &f, const pg_tiling &tiling) {
+  return tiling.planes * f.outputs <= INT32_MAX;
+}
+
 /* For methods that compute planes which follow each other, in 32 bits, a row at least in one piece.
  */
 static inline bool fits_flat_rows(const pg_facts &f, pg_tiling *tiling) {
   if (f.channels_last || !f.in.all || !f.out.all || !fits_max_axes(f.pool)) return false;
   *tiling = tile_max_planes(f);
-  return tiling->w == f.pool.w.in;
+  return tiling->w == f.pool.w.in && counts_outputs(f, *tiling);
 }
 
 static inline int64_t flag_bytes(const pg_tiling *tiling) {

@@ -105,33 +105,39 @@ static __device__ bool check_stray(const max_job &j, const cell_range &t, const 
   return true;
 }
 
-/* One output for each active lane.  `bad` is NULL where indices have been checked already.  True if
- * this lane's index points out of its window. */
-static __device__ __noinline__ bool take_outputs(const max_job &j, const cell_range &t,
-                                                 const output_place &p, bool active,
-                                                 bad_indices *bad) {
-  uint32_t cell = ~0u;
-  float grad = 0;
+/* The outputs [begin, end) of a run.  Loads of several batches are on their way before the first is
+ * used.  `bad` is NULL where indices have been checked already.  True if an index that this lane
+ * checked points out of its window.  Not inlined: what seldom runs shall not take registers from
+ * what often does. */
+static __device__ __noinline__ bool take_run(const max_job &j, const cell_range &t,
+                                             const output_run &r, pg_span outputs,
+                                             bad_indices *bad) {
+  enum { ABREAST = 4, LANES = 32 };
+  const int32_t lane = lane_number();
   bool strayed = false;
-  if (active) {
-    const uint32_t plane = t.plane + over(p.base + t.begin, j.by_cells);
-    const int64_t index = index_at(j, plane_offset(j, j.index_strides, plane) +
-                                          cell_offset(j.index_strides, p.od, p.oh, p.ow));
-    grad = grad_at(
-        j, plane_offset(j, j.grad_strides, plane) + cell_offset(j.grad_strides, p.od, p.oh, p.ow));
-    if ((uint64_t)index < j.cells) cell = (uint32_t)index + p.base;
-    if (cell >= t.cells && bad != nullptr) strayed = check_stray(j, t, p, index, bad);
-  }
-  add_ranked(t, cell, grad, rank_by_match(t, cell));
-  return strayed;
-}
-
-static __device__ __forceinline__ bool take_run(const max_job &j, const cell_range &t,
-                                                const output_run &r, bad_indices *bad) {
-  bool strayed = false;
-  for (uint32_t done = 0; done < r.count; done += 32) {
-    const uint32_t further = done + (uint32_t)lane_number();
-    strayed |= take_outputs(j, t, place_in_run(j, t, r, further), further < r.count, bad);
+  for (int32_t first = outputs.begin; first < outputs.end; first += ABREAST * LANES) {
+    output_place p[ABREAST];
+    int64_t index[ABREAST];
+    float grad[ABREAST];
+#pragma unroll
+    for (int i = 0; i < ABREAST; i++) {
+      const int32_t output = min(first + i * LANES + lane, outputs.end - 1);
+      p[i] = place_in_run(j, t, r, (uint32_t)output);
+      const uint32_t plane = t.plane + over(p[i].base + t.begin, j.by_cells);
+      index[i] = index_at(j, plane_offset(j, j.index_strides, plane) +
+                                 cell_offset(j.index_strides, p[i].od, p[i].oh, p[i].ow));
+      grad[i] = grad_at(j, plane_offset(j, j.grad_strides, plane) +
+                               cell_offset(j.grad_strides, p[i].od, p[i].oh, p[i].ow));
+    }
+#pragma unroll
+    for (int i = 0; i < ABREAST; i++) {
+      const bool active = first + i * LANES + lane < outputs.end;
+      uint32_t cell = ~0u;
+      if (active && (uint64_t)index[i] < j.cells) cell = (uint32_t)index[i] + p[i].base;
+      if (active && cell >= t.cells && bad != nullptr)
+        strayed |= check_stray(j, t, p[i], index[i], bad);
+      add_ranked(t, cell, grad[i], rank_by_match(t, cell));
+    }
   }
   return strayed;
 }
@@ -212,25 +218,33 @@ static __device__ __forceinline__ void write_cells(const max_job &j, const cell_
   }
 }
 
-enum { RECOMPUTED_CELLS = 256 /* that a warp computes at a time */ };
+/* A warp's own shared memory: the sums of the cells that it computes at a time.  The more there
+ * are, the less often it goes through the outputs. */
+struct recompute_scratch {
+  float *sums;
+  uint32_t cells;
+};
 
-/* A block computes an item.  `room` is the warp's own: RECOMPUTED_CELLS sums.  `bad` is the warp's
- * own, or NULL where indices have been checked already.  Where planes are cut, the outputs that
- * touch the item are enough as long as indices are still being checked, because the flags say what
- * else there is. */
-static __device__ __noinline__ void recompute_item(const max_job &j, uint32_t number, float *room,
-                                                   bad_indices *bad) {
+enum { RECOMPUTED_CELLS = 256 /* where the scratch lies idle as long as all indices are usual */ };
+
+/* A block computes an item.  `bad` is the warp's own, or NULL where indices have been checked
+ * already.  Where planes are cut, the outputs that touch the item are enough as long as indices are
+ * still being checked, because the flags say what else there is. */
+static __device__ __noinline__ void recompute_item(const max_job &j, uint32_t number,
+                                                   recompute_scratch s, bad_indices *bad) {
   const item_range it = item_range_of(j, number);
   const uint32_t warps = blockDim.x / 32;
   const bool every = bad == nullptr || j.flags == nullptr;
   if (bad != nullptr && lane_number() == 0) clear(bad);
-  for (uint32_t first = threadIdx.x / 32 * RECOMPUTED_CELLS; first < it.cells;
-       first += warps * RECOMPUTED_CELLS) {
-    const cell_range t = {shared_address(room), min(it.cells - first, RECOMPUTED_CELLS),
-                          it.begin + first, it.plane};
-    for (uint32_t i = lane_number(); i < t.cells; i += 32) room[i] = 0;
+  const uint32_t each = min((it.cells + warps - 1) / warps, s.cells);
+  for (uint32_t first = threadIdx.x / 32 * each; first < it.cells; first += warps * each) {
+    const cell_range t = {shared_address(s.sums), min(it.cells - first, each), it.begin + first,
+                          it.plane};
+    for (uint32_t i = lane_number(); i < t.cells; i += 32) s.sums[i] = 0;
     __syncwarp();
-    const auto take = [&](const output_run &run) { return take_run(j, t, run, bad); };
+    const auto take = [&](const output_run &run) {
+      return take_run(j, t, run, {0, (int32_t)run.count}, bad);
+    };
     (void)(every ? for_every_output(j, t, take) : for_touching_outputs(j, t, take));
     write_cells(j, t);
     __syncwarp();

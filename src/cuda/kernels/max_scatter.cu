@@ -89,11 +89,13 @@ static __device__ __forceinline__ void add_usual(const scan_plan &s, const cell_
 
 /* A run of outputs, ABREAST batches at a time.  Where tensors are flat, all loads of these batches
  * are on their way before the first is used.  If one of their indices does not lie in its window,
- * they are taken the slow way.  True if an index points out of its window. */
+ * they are taken the slow way, as are all that are not flat.  True if an index points out of its
+ * window. */
 template <bool PLAIN, typename E, typename I>
 static __device__ __forceinline__ bool scan(const max_job &j, const scan_plan &s,
                                             const cell_range &t, const output_run &r,
                                             bad_indices *bad) {
+  if (!j.flat_out) return take_run(j, t, r, {0, (int32_t)r.count}, bad);
   const uint32_t lane = (uint32_t)lane_number(), batch = (uint32_t)s.batch;
   const int64_t first = ((int64_t)t.plane + r.plane) * j.outputs +
                         ((int64_t)r.od * j.h.out + r.oh) * (int64_t)j.w.out + r.ow;
@@ -103,30 +105,27 @@ static __device__ __forceinline__ bool scan(const max_job &j, const scan_plan &s
   output_place p = place_in_run(j, t, r, lane);
   bool strayed = false;
   for (uint32_t done = 0; done < r.count; done += ABREAST * batch) {
-    const output_place before = p;
     const uint32_t left = count > done + lane ? count - done - lane : 0; /* from this lane on */
-    bool usual = j.flat_out;
+    bool usual = true;
     uint32_t cell[ABREAST];
     E grad[ABREAST];
     I index[ABREAST];
-    if (j.flat_out) {
 #pragma unroll
-      for (int i = 0; i < ABREAST; i++)
-        if (i * batch < left) {
-          index[i] = __ldg(index_from + i * batch);
-          grad[i] = grad_from[i * batch];
-        }
-      index_from += ABREAST * batch;
-      grad_from += ABREAST * batch;
-#pragma unroll
-      for (int i = 0; i < ABREAST; i++) {
-        if (i > 0 && done + i * batch >= r.count) break;
-        const bool active = i * batch < left;
-        cell[i] = active ? (uint32_t)index[i] + p.base : ~0u;
-        usual &= !active | (((uint64_t)index[i] < j.cells) &
-                            in_window<PLAIN>(j, (uint32_t)index[i], p.od, p.oh, p.ow));
-        step<PLAIN>(j, s, p);
+    for (int i = 0; i < ABREAST; i++)
+      if (i * batch < left) {
+        index[i] = __ldg(index_from + i * batch);
+        grad[i] = grad_from[i * batch];
       }
+    index_from += ABREAST * batch;
+    grad_from += ABREAST * batch;
+#pragma unroll
+    for (int i = 0; i < ABREAST; i++) {
+      if (i > 0 && done + i * batch >= r.count) break;
+      const bool active = i * batch < left;
+      cell[i] = active ? (uint32_t)index[i] + p.base : ~0u;
+      usual &= !active | (((uint64_t)index[i] < j.cells) &
+                          in_window<PLAIN>(j, (uint32_t)index[i], p.od, p.oh, p.ow));
+      step<PLAIN>(j, s, p);
     }
     if (__all_sync(EVERY_LANE, usual)) {
 #pragma unroll
@@ -137,12 +136,8 @@ static __device__ __forceinline__ bool scan(const max_job &j, const scan_plan &s
       __syncwarp();
       continue;
     }
-    p = before;
-#pragma unroll 1
-    for (int i = 0; i < ABREAST && done + i * batch < r.count; i++) {
-      strayed |= take_outputs(j, t, p, i * batch < left, bad);
-      step<PLAIN>(j, s, p);
-    }
+    strayed |=
+        take_run(j, t, r, {(int32_t)done, (int32_t)min(done + ABREAST * batch, r.count)}, bad);
   }
   return strayed;
 }
@@ -220,7 +215,9 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_OF_PROCESSOR)
   if (j.flags == nullptr && __syncthreads_or(strayed)) {
     it.clear_sums();
     if (t.cells > 0)
-      for_every_output(j, t, [&](const output_run &run) { return take_run(j, t, run, nullptr); });
+      for_every_output(j, t, [&](const output_run &run) {
+        return take_run(j, t, run, {0, (int32_t)run.count}, nullptr);
+      });
   }
   if (j.flat_in)
     it.write_groups();
@@ -235,7 +232,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_facts &f = problem->facts;
   if (f.channels_last || !fits_max_axes(f.pool)) return false;
   *tiling = tile_max_planes(f);
-  return true;
+  return counts_outputs(f, *tiling);
 }
 
 /* The outputs of a batch are so near each other that two of them name the same cell only if they

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random problems for bench.py --random, from this distribution:
+
+    operator   those of OPERATORS in turn, so that a small number of problems has all of them equally often
+    type       f32, f16 or bf16; in one of 16 adaptive averages f64, of which the operator takes one output only
+    indices    i32 or i64
+    layout     planar or channels last
+    plane      H and W from 5 to 224, D from 3 to 64, odd as often as even; in half of the problems H = W
+    windows    kernel 1 to 7, one in eight 8 to 16; stride 1 to kernel; in half of the problems padding from 0 to half
+               of the kernel; in half ceil; one in four has values of its own for each axis. Max: one in four has
+               dilation 2 or 3. Averages: half count the padding, one in eight has a divisor from 1 to 64.
+    outputs    of adaptive operators 1 to twice the input along each axis; in one of four they divide it; in half of the
+               problems with H = W as many along both
+    bytes      64 KB to 512 MB that a call must move at least; for a GPU from 16 MB
+    channels   1 to 2048, in half of the problems a multiple of 8 where there are so many; at least a 1024th of the
+               planes, so that the batch, which makes up the bytes, stays in the thousands
+
+Lengths of planes, outputs of adaptive operators, bytes and channels are drawn so that each doubling is as likely as
+the next one; all else is equally likely. A window that does not fit its padded plane is drawn again with the plane, and
+so is a plane that is larger than the bytes.
+
+    python3 bench/draw.py 60 1             the 60 problems of seed 1, as rows for bench.py --rows
+    python3 bench/draw.py 60 1 cuda        those for a GPU
+"""
+
+import dataclasses
+import math
+import random
+import sys
+from typing import Callable
+
+LEAST_BYTES, MOST_BYTES = {'cpu': 64 << 10, 'cuda': 16 << 20}, 512 << 20
+MOST_CHANNELS, USUAL_BATCH = 2048, 1024
+BYTES_OF = {'f32': 4, 'f16': 2, 'bf16': 2, 'f64': 8, 'i32': 4, 'i64': 8}
+FLOATS = ('f32', 'f16', 'bf16')
+
+
+class Draws:
+    """Only random() and exact arithmetic, so that a seed means the same on every machine and with every Python."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed).random
+
+    def between(self, low, high):
+        return low + int(self.random() * (high - low + 1))
+
+    def one_in(self, odds):
+        return self.between(1, odds) == 1
+
+    def pick(self, items):
+        return items[self.between(0, len(items) - 1)]
+
+    def doubling(self, low, high):
+        """Each doubling of low is as likely as the next one, up to high; within one all numbers are."""
+        doublings, last = 0, low
+        while 2 * last <= high + 1:
+            doublings, last = doublings + 1, 2 * last
+        at = self.random() * (doublings + (high + 1 - last) / last)
+        return min(high, int(low * 2 ** int(at) * (1 + at - int(at))))
+
+    def length(self, low, high):
+        """Of an axis, odd as often as even; low is odd and high even."""
+        return low + (self.doubling(low, high) - low) // 2 * 2 + self.between(0, 1)
+
+
+def by_x(sizes):
+    return 'x'.join(map(str, sizes))
+
+
+# --- kinds of operators: the outputs along each axis (0 where no window fits), and the words that say so -----------
+
+def outputs(length, kernel, stride, pad, dilation, ceil):
+    room = length + 2 * pad - dilation * (kernel - 1) - 1
+    if room < 0:
+        return 0
+    out = (room + (stride - 1 if ceil else 0)) // stride + 1
+    return out - 1 if ceil and (out - 1) * stride >= length + pad else out
+
+
+def sliding(draws, size, dilates):
+    axes = len(size) if draws.one_in(4) else 1
+    padded, dilated, ceil = draws.one_in(2), dilates and draws.one_in(4), draws.one_in(2)
+    kernel = [draws.between(8, 16) if draws.one_in(8) else draws.between(1, 7) for _ in range(axes)]
+    stride = [draws.between(1, k) for k in kernel]
+    pad = [draws.between(0, k // 2) if padded else 0 for k in kernel]
+    dilation = [draws.between(2, 3) if dilated else 1 for _ in kernel]
+    each = zip(*(values * (len(size) // axes) for values in (kernel, stride, pad, dilation)))
+    out = [outputs(length, *window, ceil) for length, window in zip(size, each)]
+    words = f'kernel={by_x(kernel)} stride={by_x(stride)}'
+    words += f' pad={by_x(pad)}' if any(pad) else ''
+    words += f' dilation={by_x(dilation)}' if dilated else ''
+    return out, words + (' ceil' if ceil else '')
+
+
+def sliding_max(draws, size):
+    return sliding(draws, size, True)
+
+
+def sliding_average(draws, size):
+    out, words = sliding(draws, size, False)
+    words += ' include_pad' if draws.one_in(2) else ''
+    return out, words + (f' divisor={draws.between(1, 64)}' if draws.one_in(8) else '')
+
+
+def adaptive(draws, size):
+    if draws.one_in(4):
+        out = [draws.pick([part for part in range(1, length + 1) if length % part == 0]) for length in size]
+    else:
+        out = [draws.doubling(1, 2 * length) for length in size]
+    if size[-1] == size[-2] and draws.one_in(2):
+        out[-1] = out[-2]
+    return out, f'out={by_x(out)}'
+
+
+def one_output(_, size):
+    out = [1] * len(size)
+    return out, f'out={by_x(out)}'
+
+
+@dataclasses.dataclass(frozen=True)
+class Operator:
+    name: str
+    short: str  # of its rows
+    spatial: int
+    kind: Callable
+    last: str  # the words for channels last: a format, or strides where the operator has no such format
+    indices: tuple = ()
+    types: tuple = FLOATS
+
+
+INDICES = ('i32', 'i64')
+LAST_AVERAGE = 'grad_out=permuted grad_in=permuted'
+LAST_MAX = LAST_AVERAGE + ' indices=permuted'
+OPERATORS = (
+    Operator('max_pool2d', 'mp2', 2, sliding_max, 'nhwc', INDICES),
+    Operator('avg_pool2d', 'ap2', 2, sliding_average, LAST_AVERAGE),
+    Operator('adaptive_max_pool2d', 'amp2', 2, adaptive, LAST_MAX, INDICES),
+    Operator('adaptive_max_pool3d', 'amp3', 3, adaptive, LAST_MAX, INDICES),
+    Operator('adaptive_avg_pool3d', 'aap3', 3, adaptive, LAST_AVERAGE, types=5 * FLOATS + ('f64',)),
+)
+
+
+# --- problems ---------------------------------------------------------------------------------------------------------
+
+def plane_size(draws, spatial):
+    height = draws.length(5, 224)
+    width = height if draws.one_in(2) else draws.length(5, 224)
+    return [draws.length(3, 64), height, width] if spatial == 3 else [height, width]
+
+
+def batch_and_channels(draws, planes):
+    least = min(MOST_CHANNELS, -(-planes // USUAL_BATCH))
+    channels = draws.doubling(least, min(MOST_CHANNELS, planes))
+    if channels >= 8 and draws.one_in(2):
+        channels -= channels % 8
+    return max(1, (planes + channels // 2) // channels), channels
+
+
+def problem(draws, operator, least_bytes):
+    """A line in the language of tests/problem.h."""
+    floats = draws.pick(operator.types)
+    index = draws.pick(operator.indices) if operator.indices else ''
+    last = draws.one_in(2)
+    kind = one_output if floats == 'f64' else operator.kind
+    wanted = draws.doubling(least_bytes, MOST_BYTES)
+    while True:
+        size = plane_size(draws, operator.spatial)
+        out, words = kind(draws, size)
+        cells, results = math.prod(size), math.prod(out)
+        plane_bytes = cells * BYTES_OF[floats] + results * (BYTES_OF[floats] + BYTES_OF.get(index, 0))
+        if results == 0 or plane_bytes > wanted:
+            continue
+        n, c = batch_and_channels(draws, wanted // plane_bytes)
+        if least_bytes <= n * c * plane_bytes <= MOST_BYTES:
+            said = [operator.name, floats, index, f'in={by_x([n, c, *size])}', words, operator.last if last else '']
+            return ' '.join(word for word in said if word)
+
+
+def rows(count, seed, device='cpu'):
+    """Names and problems; the first ones are the same for every count."""
+    draws, found = Draws(seed), []
+    for number in range(count):
+        operator = OPERATORS[number % len(OPERATORS)]
+        found.append((f'{operator.short}.{number + 1}', problem(draws, operator, LEAST_BYTES[device])))
+    return found
+
+
+if __name__ == '__main__':
+    if len(sys.argv) not in (3, 4):
+        sys.exit(__doc__)
+    for name, line in rows(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]):
+        print(f'{name}: {line}')

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_draw.py ACCEPT_PROBLEMS: what bench/draw.py says of its problems is true, and the library accepts every one."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import zlib
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'bench'))
+import draw
+
+COUNT, SEED = 2000, 3
+# Of the first 500 problems of seed 1, on every machine and with every Python. It changes with the distribution alone,
+# and then figures of one seed cannot be compared any more.
+CHECKSUM = 0xbfcced65
+# Patterns of problem lines, and in which part of the problems they are at least and at most: wide enough for the chance
+# in 2000 of them.
+SHARES = [
+    *((f'^{operator.name} ', 0.75 / len(draw.OPERATORS), 1.25 / len(draw.OPERATORS)) for operator in draw.OPERATORS),
+    (' f32 ', 0.25, 0.4), (' f16 ', 0.25, 0.4), (' bf16 ', 0.25, 0.4), (' f64 .*out=1x1x1', 0.001, 0.04),
+    (' i32 ', 0.2, 0.4), (' i64 ', 0.2, 0.4), ('nhwc|grad_out=permuted.* grad_in=permuted', 0.4, 0.6),
+    (r'in=\S*[02468]( |$)', 0.4, 0.6), (r'in=\S*x(\d+)x\1( |$)', 0.4, 0.6),
+    (' pad=', 0.1, 0.3), (' ceil', 0.1, 0.3), (' dilation=', 0.02, 0.1), (' include_pad', 0.05, 0.15),
+    (' divisor=', 0.01, 0.05), (r' kernel=\d+x', 0.05, 0.15), (r' kernel=(\d+x)?([89]|1\d)\b', 0.02, 0.1),
+    (r' out=1x1\b', 0.01, 0.1),
+]
+
+
+def sizes(word, line):
+    found = re.search(rf' {word}=([\dx]+)', line)
+    return [int(size) for size in found.group(1).split('x')] if found else []
+
+
+def outside(line):
+    """The ranges of draw.py that the line is not in."""
+    operator = line.split()[0]
+    spatial = 3 if '3d' in operator else 2
+    _, channels, *size = sizes('in', line)
+    kernel, stride, out = sizes('kernel', line), sizes('stride', line), sizes('out', line)
+    held = {'channels': 1 <= channels <= 2048, 'rank': len(size) == spatial,
+            'plane': all(5 <= length <= 224 for length in size[-2:]),
+            'depth': spatial == 2 or 3 <= size[0] <= 64,
+            'kernel': all(1 <= k <= 16 for k in kernel),
+            'stride': len(kernel) == len(stride) and all(1 <= s <= k for s, k in zip(stride, kernel)),
+            'pad': all(2 * p <= k for p, k in zip(sizes('pad', line), kernel)),
+            'dilation': operator.startswith('max_') or ' dilation=' not in line,
+            'outputs': all(1 <= o <= 2 * i for o, i in zip(out, size)) and len(out) in (0, spatial)}
+    return [name for name, good in held.items() if not good]
+
+
+def check_operators():
+    """All that the language of problems has, so that a new one is not forgotten."""
+    text = (ROOT / 'tests/problem.c').read_text(encoding='utf-8')
+    words = re.search(r'operator_words\[POOL_OPERATORS\] = {(.*?)};', text, re.S).group(1)
+    differing = set(re.findall(r'"(\w+)"', words)) ^ {operator.name for operator in draw.OPERATORS}
+    return [f'{name} is in only one of tests/problem.c and bench/draw.py' for name in sorted(differing)]
+
+
+def check_ranges(lines):
+    problems = [f'{line}: {", ".join(outside(line))}' for line in lines if outside(line)]
+    for pattern, least, most in SHARES:
+        share = sum(bool(re.search(pattern, line)) for line in lines) / len(lines)
+        if not least <= share <= most:
+            problems.append(f'"{pattern}" is in {share:.1%} of the problems, not in {least:.1%} to {most:.1%}')
+    return problems
+
+
+def check_accepted(program, lines, least):
+    """By the library; and the bytes are those that were asked for, every doubling about as often as the next."""
+    done = subprocess.run([program], input='\n'.join(lines) + '\n', stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding='utf-8')
+    if done.returncode != 0:
+        return [f'refused: {done.stderr}']
+    moved = [int(number) for number in done.stdout.split()]
+    problems = [f'{line}: {bytes_moved} bytes' for line, bytes_moved in zip(lines, moved)
+                if not least <= bytes_moved <= 512 << 20]
+    doublings = (512 << 20).bit_length() - least.bit_length()
+    for i in range(doublings):
+        share = sum(least << i <= bytes_moved < least << (i + 1) for bytes_moved in moved) / len(moved)
+        if not 0.5 <= share * doublings <= 1.5:
+            problems.append(f'{share:.1%} of the problems have {least << i} to {least << (i + 1)} bytes')
+    return problems if len(moved) == len(lines) else problems + [f'{len(moved)} answers']
+
+
+def check_repeats():
+    rows = draw.rows(500, 1)
+    checksum = zlib.crc32('\n'.join(f'{name}: {line}' for name, line in rows).encode())
+    problems = [] if checksum == CHECKSUM else [f'the checksum of seed 1 is {checksum:#010x}, not {CHECKSUM:#010x}']
+    if draw.rows(20, 1) != rows[:20] or draw.rows(500, 1) != rows:
+        problems.append('a second draw of seed 1 has other problems')
+    if draw.rows(20, 2) == rows[:20] or draw.rows(20, 1, 'cuda') == rows[:20]:
+        problems.append('another seed or device has the same problems')
+    return problems
+
+
+def main():
+    program, problems = sys.argv[1], check_operators() + check_repeats()
+    for device, least in ('cpu', 64 << 10), ('cuda', 16 << 20):
+        lines = [line for _, line in draw.rows(COUNT, SEED, device)]
+        problems += check_ranges(lines) + check_accepted(program, lines, least)
+    print('\n'.join(problems[:20]) or f'{2 * COUNT} problems are as stated, and accepted')
+    return 1 if problems else 0
+
+
+sys.exit(main())
