@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "cuda/kernels/in_register.cuh"
 #include "cuda/kernels/avg_job.cuh"
 #include "cuda/kernels/quotient.cuh"
 #include "cuda/kernels/scratch_layout.cuh"
@@ -107,12 +108,6 @@ static __device__ __forceinline__ uint32_t shift_right(uint32_t low, uint32_t hi
   uint32_t to;
   asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(to) : "r"(low), "r"(high), "r"(bits));
   return to;
-}
-
-/* Makes the compiler keep a pointer in registers: it would compute it again at each use. */
-static __device__ __forceinline__ char *in_register(char *pointer) {
-  asm volatile("" : "+l"(pointer));
-  return pointer;
 }
 
 /* Writes a group if shift <= most, with a predicate instead of a branch. */

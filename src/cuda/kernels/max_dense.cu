@@ -346,8 +346,9 @@ static dense_axis dense_axis_of(const pg_axis &a) {
           divider_of(a.out)};
 }
 
+/* Positions along the axis are computed as output * in / out, adaptive windows or not. */
 static bool is_dense(const pg_axis &a) {
-  return pg_is_tiled(&a) && a.out <= a.in && fits_32_bits(a);
+  return pg_is_tiled(&a) && a.out <= a.in && (a.in + 1) * (a.out + 1) < (int64_t)1 << 30;
 }
 
 /* No window has more cells. */
