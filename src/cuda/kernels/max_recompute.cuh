@@ -105,39 +105,28 @@ static __device__ bool check_stray(const max_job &j, const cell_range &t, const 
   return true;
 }
 
-/* The outputs [begin, end) of a run.  Loads of several batches are on their way before the first is
- * used.  `bad` is NULL where indices have been checked already.  True if an index that this lane
- * checked points out of its window.  Not inlined: what seldom runs shall not take registers from
- * what often does. */
-static __device__ __noinline__ bool take_run(const max_job &j, const cell_range &t,
-                                             const output_run &r, pg_span outputs,
+/* Adds all outputs of a run.  `bad` is NULL where indices have been checked already.  True if
+ * an index that this lane checked points out of its window.  Not inlined, and with arguments by
+ * value: what seldom runs shall not take registers from what often does, nor send its variables to
+ * local memory. */
+static __device__ __noinline__ bool take_run(const max_job &j, cell_range t, output_run r,
                                              bad_indices *bad) {
-  enum { ABREAST = 4, LANES = 32 };
-  const int32_t lane = lane_number();
+  enum { LANES = 32 };
   bool strayed = false;
-  for (int32_t first = outputs.begin; first < outputs.end; first += ABREAST * LANES) {
-    output_place p[ABREAST];
-    int64_t index[ABREAST];
-    float grad[ABREAST];
-#pragma unroll
-    for (int i = 0; i < ABREAST; i++) {
-      const int32_t output = min(first + i * LANES + lane, outputs.end - 1);
-      p[i] = place_in_run(j, t, r, (uint32_t)output);
-      const uint32_t plane = t.plane + over(p[i].base + t.begin, j.by_cells);
-      index[i] = index_at(j, plane_offset(j, j.index_strides, plane) +
-                                 cell_offset(j.index_strides, p[i].od, p[i].oh, p[i].ow));
-      grad[i] = grad_at(j, plane_offset(j, j.grad_strides, plane) +
-                               cell_offset(j.grad_strides, p[i].od, p[i].oh, p[i].ow));
-    }
-#pragma unroll
-    for (int i = 0; i < ABREAST; i++) {
-      const bool active = first + i * LANES + lane < outputs.end;
-      uint32_t cell = ~0u;
-      if (active && (uint64_t)index[i] < j.cells) cell = (uint32_t)index[i] + p[i].base;
-      if (active && cell >= t.cells && bad != nullptr)
-        strayed |= check_stray(j, t, p[i], index[i], bad);
-      add_ranked(t, cell, grad[i], rank_by_match(t, cell));
-    }
+#pragma unroll 1
+  for (uint32_t first = 0; first < r.count; first += LANES) {
+    const uint32_t output = first + (uint32_t)lane_number();
+    const bool active = output < r.count;
+    const output_place p = place_in_run(j, t, r, active ? output : first);
+    const uint32_t plane = t.plane + over(p.base + t.begin, j.by_cells);
+    const int64_t index = index_at(j, plane_offset(j, j.index_strides, plane) +
+                                          cell_offset(j.index_strides, p.od, p.oh, p.ow));
+    const float grad = grad_at(
+        j, plane_offset(j, j.grad_strides, plane) + cell_offset(j.grad_strides, p.od, p.oh, p.ow));
+    uint32_t cell = ~0u;
+    if (active && (uint64_t)index < j.cells) cell = (uint32_t)index + p.base;
+    if (active && cell >= t.cells && bad != nullptr) strayed |= check_stray(j, t, p, index, bad);
+    add_ranked(t, cell, grad, rank_by_match(t, cell));
   }
   return strayed;
 }
@@ -242,9 +231,7 @@ static __device__ __noinline__ void recompute_item(const max_job &j, uint32_t nu
                           it.plane};
     for (uint32_t i = lane_number(); i < t.cells; i += 32) s.sums[i] = 0;
     __syncwarp();
-    const auto take = [&](const output_run &run) {
-      return take_run(j, t, run, {0, (int32_t)run.count}, bad);
-    };
+    const auto take = [&](const output_run &run) { return take_run(j, t, run, bad); };
     (void)(every ? for_every_output(j, t, take) : for_touching_outputs(j, t, take));
     write_cells(j, t);
     __syncwarp();

@@ -87,15 +87,12 @@ static __device__ __forceinline__ void add_usual(const scan_plan &s, const cell_
 
 /* --- Outputs --- */
 
-/* A run of outputs, ABREAST batches at a time.  Where tensors are flat, all loads of these batches
- * are on their way before the first is used.  If one of their indices does not lie in its window,
- * they are taken the slow way, as are all that are not flat.  True if an index points out of its
+/* A run of flat outputs, ABREAST batches at a time: all loads of these batches are on their way
+ * before the first is used.  True, and the rest of the run is left, if an index does not lie in its
  * window. */
 template <bool PLAIN, typename E, typename I>
 static __device__ __forceinline__ bool scan(const max_job &j, const scan_plan &s,
-                                            const cell_range &t, const output_run &r,
-                                            bad_indices *bad) {
-  if (!j.flat_out) return take_run(j, t, r, {0, (int32_t)r.count}, bad);
+                                            const cell_range &t, const output_run &r) {
   const uint32_t lane = (uint32_t)lane_number(), batch = (uint32_t)s.batch;
   const int64_t first = ((int64_t)t.plane + r.plane) * j.outputs +
                         ((int64_t)r.od * j.h.out + r.oh) * (int64_t)j.w.out + r.ow;
@@ -103,7 +100,6 @@ static __device__ __forceinline__ bool scan(const max_job &j, const scan_plan &s
   const E *grad_from = (const E *)j.grad + first + lane;
   const uint32_t count = lane < batch ? r.count : 0; /* the other lanes go along and have none */
   output_place p = place_in_run(j, t, r, lane);
-  bool strayed = false;
   for (uint32_t done = 0; done < r.count; done += ABREAST * batch) {
     const uint32_t left = count > done + lane ? count - done - lane : 0; /* from this lane on */
     bool usual = true;
@@ -127,19 +123,15 @@ static __device__ __forceinline__ bool scan(const max_job &j, const scan_plan &s
                           in_window<PLAIN>(j, (uint32_t)index[i], p.od, p.oh, p.ow));
       step<PLAIN>(j, s, p);
     }
-    if (__all_sync(EVERY_LANE, usual)) {
+    if (!__all_sync(EVERY_LANE, usual)) return true;
 #pragma unroll
-      for (int i = 0; i < ABREAST; i++) {
-        if (i > 0 && done + i * batch >= r.count) break;
-        add_usual(s, t, cell[i], widened(grad[i]));
-      }
-      __syncwarp();
-      continue;
+    for (int i = 0; i < ABREAST; i++) {
+      if (i > 0 && done + i * batch >= r.count) break;
+      add_usual(s, t, cell[i], widened(grad[i]));
     }
-    strayed |=
-        take_run(j, t, r, {(int32_t)done, (int32_t)min(done + ABREAST * batch, r.count)}, bad);
+    __syncwarp();
   }
-  return strayed;
+  return false;
 }
 
 /* --- Items --- */
@@ -209,15 +201,20 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_OF_PROCESSOR)
   const cell_range t = it.part();
   if (lane_number() == 0) clear(bad);
   it.clear_sums();
-  const bool strayed = t.cells > 0 && for_touching_outputs(j, t, [&](const output_run &run) {
-                         return scan<PLAIN, E, I>(j, s, t, run, bad);
-                       });
+  const bool unusual =
+      t.cells > 0 && (!j.flat_out || for_touching_outputs(j, t, [&](const output_run &run) {
+        return scan<PLAIN, E, I>(j, s, t, run);
+      }));
+  bool strayed = false;
+  if (unusual) {
+    it.clear_sums();
+    strayed =
+        for_touching_outputs(j, t, [&](const output_run &run) { return take_run(j, t, run, bad); });
+  }
   if (j.flags == nullptr && __syncthreads_or(strayed)) {
     it.clear_sums();
     if (t.cells > 0)
-      for_every_output(j, t, [&](const output_run &run) {
-        return take_run(j, t, run, {0, (int32_t)run.count}, nullptr);
-      });
+      for_every_output(j, t, [&](const output_run &run) { return take_run(j, t, run, nullptr); });
   }
   if (j.flat_in)
     it.write_groups();
