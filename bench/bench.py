@@ -343,6 +343,7 @@ def parse():
     parser.add_argument('--svg', metavar='FILE', help='bars; of random problems a curve')
     parser.add_argument('--markdown', metavar='FILE', help='put the table between the marks of this page')
     options = parser.parse_args()
+    options.more_rows = HERE / 'rows_methods_cuda.txt' if options.methods and options.device == 'cuda' and not options.rows else None
     options.rows = options.rows or HERE / ('rows_cuda.txt' if options.device == 'cuda' else 'rows.txt')
     if options.random is not None and options.random < 1:
         parser.error('--random: at least 1')
@@ -370,7 +371,7 @@ def choose_rows(options, bench):
     elif options.random:
         rows = draw.rows(options.random, options.seed, options.device)
     else:
-        rows = read_rows(options.rows)
+        rows = read_rows(options.rows) + (read_rows(options.more_rows) if options.more_rows else [])
     words = [word for word in options.filter.split(',') if word]
     chosen = [row for row in rows if not words or any(word in row[0] for word in words)]
     big = [name for name, line in chosen if bench.native.facts(line).floor >= HUGE_FROM]
