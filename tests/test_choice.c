@@ -5,62 +5,22 @@
  * limit of a method's scratch memory are also computed. */
 #include "ops_fixture.h"
 
-#include "cpu/method.h"
-#include "float_format.h"
+#include "cpu_problem.h"
 #include "kernels/tiling.h"
 #include "poolgrad.h"
 
-/* --- From a line to what is chosen for it --- */
-
-static struct pg_axis axis_of(const struct reference_axis *a) {
-  return (struct pg_axis){a->in, a->out, a->kernel, a->stride, a->pad, a->dilation};
-}
-
-static struct pg_strides strides_of(const struct problem *p, int tensor) {
-  const struct tensor_layout layout = tensor_lay_out(p, tensor);
-  struct pg_strides s;
-  memcpy(s.of, layout.step, sizeof s.of);
-  return s;
-}
-
-static struct pg_problem problem_of(const char *line) {
-  const struct problem p = read_problem(line);
-  const struct reference_pooling r = problem_pooling(&p);
-  const struct pg_pooling pool = {p.n, p.c, axis_of(&r.axis[0]), axis_of(&r.axis[1]),
-                                  axis_of(&r.axis[2])};
-  const struct pg_strides in = strides_of(&p, GRAD_IN), out = strides_of(&p, GRAD_OUT);
-  const struct pg_strides index = strides_of(&p, INDICES);
-  const bool is_max = problem_is_max(&p);
-  const int64_t bytes = (int64_t)float_formats[p.type].bytes;
-  return (struct pg_problem){
-      .kernel = is_max ? PG_MAX_BACKWARD : PG_AVG_BACKWARD,
-      .dtype = (aclDataType)float_formats[p.type].dtype,
-      .facts = pg_facts_of(&(struct pg_subject){.pool = &pool,
-                                                .in = &in,
-                                                .out = &out,
-                                                .index = is_max ? &index : NULL,
-                                                .in_bytes = bytes,
-                                                .out_bytes = bytes,
-                                                .index_bytes = is_max ? p.index_bytes : 0,
-                                                .divisor = p.divisor})};
-}
-
-/* The choice of this method, or fails. */
+/* What the method chooses, or fails. */
 static struct pg_choice choice_of(const char *line, const char *method) {
-  const struct pg_problem p = problem_of(line);
+  const struct pg_problem p = cpu_problem(line);
   struct pg_choice choice;
-  for (int i = 0; pg_cpu_choose(&p, i, &choice); i++)
-    if (strcmp(choice.name, method) == 0) return choice;
-  fail_msg("%s does not fit: %s", method, line);
+  if (!cpu_method(&p, method, &choice)) fail_msg("%s does not fit: %s", method, line);
   return choice;
 }
 
 static bool fits(const char *line, const char *method) {
-  const struct pg_problem p = problem_of(line);
+  const struct pg_problem p = cpu_problem(line);
   struct pg_choice choice;
-  for (int i = 0; pg_cpu_choose(&p, i, &choice); i++)
-    if (strcmp(choice.name, method) == 0) return true;
-  return false;
+  return cpu_method(&p, method, &choice);
 }
 
 /* Lanes of a vector of the instruction set that is in use. */
@@ -77,7 +37,7 @@ struct row {
 
 static void check_rows(const struct row *rows, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    const struct pg_problem p = problem_of(rows[i].line);
+    const struct pg_problem p = cpu_problem(rows[i].line);
     struct pg_choice choice;
     int j = 0;
     for (; rows[i].methods[j] != NULL; j++) {
