@@ -61,11 +61,11 @@ RACY = {"removed lock", "dropped store"}  # faults that only ThreadSanitizer may
 STRESS = ["--seconds", "8", "--seed", "1"]
 # What is run on each instruction set: methods are tried as tests/isa/check_isa.sh does it, and their choice is checked.
 METHOD_TESTS = [
-    ("test_choice", {}), ("test_ops_tails", {}), ("test_ops_tails", {"POOLGRAD_STREAM_BYTES": "1"}),
+    ("test_choice", {}), ("test_fallback", {}), ("test_ops_tails", {}), ("test_ops_tails", {"POOLGRAD_STREAM_BYTES": "1"}),
     ("test_ops_problems", {}), ("test_ops_problems", {"POOLGRAD_STREAM_BYTES": "1"}),
     ("test_ops_strays", {}), ("test_ops_indices", {}), ("test_ops_gradient", {}),
-    ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "2"}),
-    ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "1", "POOLGRAD_STREAM_BYTES": "1"}),
+    ("test_ops_random random*", {"POOLGRAD_TEST_SECONDS": "2"}),
+    ("test_ops_random random*", {"POOLGRAD_TEST_SECONDS": "1", "POOLGRAD_STREAM_BYTES": "1"}),
 ]
 
 
@@ -343,7 +343,7 @@ def is_wanted(test, mutant):
         return isa is None
     if isa:
         return isa.group(1) in mutant["parts"] or "rest" in mutant["parts"]
-    return COMPUTING.match(test) is not None and test not in dict(METHOD_TESTS)
+    return COMPUTING.match(test) is not None and test not in {name.split()[0] for name, _ in METHOD_TESTS}
 
 
 class Runner:
@@ -355,20 +355,20 @@ class Runner:
         self.apart = ["setarch", "-R"] if shutil.which("setarch") else []
 
     def tests(self):
-        """All: (name shown, program, environment)."""
+        """All: (name shown, command, environment)."""
         programs = self.folder / "tests"
         sets = [isa for isa in SETS if (self.folder / f"lib/libpg_{isa}.so").exists()]
-        plain = [(str(p.relative_to(programs)), p, {}) for p in sorted(programs.glob("**/test_*"))]
-        plain += [(str(p.relative_to(programs)), p, {}) for p in sorted(programs.glob("**/stress"))]
-        methods = [(f"{isa}/{name}" + "".join(f" {v}" for v in more), programs / name,
-                    {"POOLGRAD_ISA": isa, **more}) for isa in sets for name, more in METHOD_TESTS]
-        methods += [("asan/" + name, programs / "asan" / path.name, more) for name, path, more in methods
-                    if more["POOLGRAD_ISA"] == SETS[0]]
+        plain = [(str(p.relative_to(programs)), [p], {}) for p in sorted(programs.glob("**/test_*"))]
+        plain += [(str(p.relative_to(programs)), [p, *STRESS], {}) for p in sorted(programs.glob("**/stress"))]
+        methods = [(f"{checker}{isa}/{name}" + "".join(f" {v}" for v in more),
+                    [programs / checker / name.split()[0], *name.split()[1:]], {"POOLGRAD_ISA": isa, **more})
+                   for checker in ("", "asan/") for isa in (SETS[:1] if checker else sets)
+                   for name, more in METHOD_TESTS]
         return plain + methods
 
     def run(self, test, mutant=None, limit=600):
         """None when it passes, else what it did."""
-        name, program, more = test
+        name, command, more = test
         folders = [self.folder / "lib"]
         if mutant is not None:
             folders.insert(0, self.folder / f"mutants/{mutant['id']:04}")
@@ -378,8 +378,7 @@ class Runner:
         env |= {"LD_LIBRARY_PATH": ":".join(map(str, path)), "TSAN_OPTIONS": "halt_on_error=1 exitcode=66",
                 "ASAN_OPTIONS": "detect_leaks=1 alloc_dealloc_mismatch=0", **more}
         # Its address space must not be random: ThreadSanitizer cannot live in every place.
-        command = (self.apart if inner == "tsan" else []) + [str(program)]
-        command += STRESS if program.name == "stress" else []
+        command = (self.apart if inner == "tsan" else []) + command
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(command, cwd=self.folder, env=env, stdout=output, stderr=output,
                                        stdin=subprocess.DEVNULL, start_new_session=True)
