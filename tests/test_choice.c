@@ -64,7 +64,8 @@ static void gather_takes_many_outputs_in_few_windows(void **state) {
       {"max_pool2d in=1x1x32x32 kernel=3x5 stride=3", {"gather", "scatter"}},
       {"max_pool2d in=1x1x32x32 kernel=3x7 stride=3", {"scatter"}},
       {"adaptive_max_pool3d in=1x1x4x12x12 out=3x12x12", {"gather", "scatter"}},
-      {"adaptive_max_pool3d in=1x1x2x12x12 out=5x12x12", {"scatter"}},      /* 3 windows along D */
+      {"adaptive_max_pool3d in=1x1x2x12x12 out=5x12x12", {"scatter"}}, /* 3 windows along D */
+      {"adaptive_max_pool3d in=1x1x64x64x64 out=32x32x32", {"gather", "scatter"}}, /* one slice */
       {"max_pool2d in=1x1x1x2147475455 kernel=1x3", {"gather", "scatter"}}, /* 2^31 - 1 - 8192 */
       {"max_pool2d in=1x1x1x2147475456 kernel=1x3", {"scatter"}},
   };
@@ -88,6 +89,8 @@ static void pairs_need_windows_that_slide_by_two(void **state) {
       {"adaptive_max_pool2d in=1x1x64x64 out=32x32", {"pairs", "gather", "scatter"}},
       {"adaptive_max_pool2d in=1x1x64x64 out=33x32", {"gather", "scatter"}},
       {"adaptive_max_pool3d in=1x1x2x64x64 out=2x32x32", {"gather", "scatter"}},
+      {"max_pool2d in=1x1x1100705x1951 kernel=2", {"pairs", "gather", "scatter"}},
+      {"max_pool2d in=1x1x1048572x2048 kernel=2", {"scatter"}}, /* 2^31 - 8192 cells */
   };
   CHECK_ROWS(rows);
 }
@@ -107,6 +110,7 @@ static void max_takes_channels_last(void **state) {
       /* 64 rows of 4 or 5 outputs and 3 places, with 16 channels: 8192 places are there */
       {"max_pool2d in=1x16x128x16 kernel=63x4 stride=1 nhwc", {"channels_last", "scatter"}},
       {"max_pool2d in=1x16x128x16 kernel=63x5 stride=1 nhwc", {"scatter"}},
+      {"max_pool2d in=1x512x64x2 kernel=2x1 nhwc", {"channels_last", "gather", "scatter"}},
       {"max_pool2d in=1x4x1x2147475455 kernel=1x3 nhwc", {"channels_last", "gather", "scatter"}},
       {"max_pool2d in=1x4x1x2147475456 kernel=1x3 nhwc", {"scatter"}},
   };
@@ -142,6 +146,8 @@ static void columns_take_few_windows(void **state) {
       {"avg_pool2d in=1x1x32x32 kernel=7x6 stride=2", {"rows", "any"}},
       {"avg_pool2d in=1x1x32x32 kernel=6x7 stride=2", {"rows", "any"}},
       {"avg_pool2d in=1x1x4x4 kernel=3x4 stride=1 pad=1", {"rows", "any"}}, /* 3 windows, of 4 */
+      {"avg_pool2d in=1x1x8x4 kernel=3x4 stride=2x1 pad=1", {"rows", "any"}},
+      {"avg_pool2d in=1x1x32x32 kernel=3x4 stride=1x2", {"columns", "rows", "any"}},
       {"adaptive_avg_pool3d in=1x1x4x4x8 out=3x3x8", {"columns", "rows", "any"}}, /* 2, 2, 1 */
       {"adaptive_avg_pool3d in=1x1x1x2x8 out=1x5x8", {"columns", "rows", "any"}}, /* 1, 3, 1 */
       {"adaptive_avg_pool3d in=1x1x4x2x8 out=3x5x8", {"rows", "any"}},            /* 2, 3, 1 */
@@ -178,6 +184,7 @@ static void averages_take_channels_last(void **state) {
       {"adaptive_avg_pool3d in=1x16x1x1x8 out=32x2x8" LAST, {"channels_last", "rows", "any"}},
       {"adaptive_avg_pool3d in=1x16x1x1x8 out=33x2x8" LAST, {"rows", "any"}},
       {"adaptive_avg_pool3d in=1x16x1x1x8 out=2x32x8" LAST, {"channels_last", "rows", "any"}},
+      {"adaptive_avg_pool3d in=1x16x1x1x8 out=64x1x8" LAST, {"channels_last", "rows", "any"}},
       {"adaptive_avg_pool3d in=1x16x1x1x8 out=65x1x8" LAST, {"rows", "any"}},
   };
 #undef LAST
@@ -223,8 +230,8 @@ static void gather_stages_8192_outputs(void **state) {
                  (int[]){most + 1, 1});
   check_limit_at("gather", "adaptive_max_pool3d in=1x1x2x2x%d out=2x2x%d", (int[]){most, most},
                  (int[]){most + 1, most + 1});
-  check_limit("gather", "max_pool2d in=1x1x1x4095 kernel=1x2 stride=1 pad=0x1",
-              "max_pool2d in=1x1x1x4096 kernel=1x2 stride=1 pad=0x1");
+  check_limit("gather", "max_pool2d in=1x1x1x4095 kernel=1x2 stride=1 pad=0x1 grad_out=gap",
+              "max_pool2d in=1x1x1x4096 kernel=1x2 stride=1 pad=0x1 grad_out=gap");
 }
 
 /* Planes of up to 4096 contiguous outputs are staged in one piece, which saves the vectors behind
@@ -235,6 +242,7 @@ static void small_planes_are_gathered_in_one_piece(void **state) {
   assert_true(fits("max_pool2d in=1x2x512x8 kernel=1", "gather"));
   assert_int_equal(fits("max_pool2d in=1x2x512x8 kernel=1 grad_out=gap", "gather"), few_lanes);
   assert_int_equal(fits("max_pool2d in=1x2x512x8 kernel=1 indices=gap", "gather"), few_lanes);
+  assert_true(fits("max_pool2d in=1x2x512x4 kernel=1x2", "gather"));
   assert_int_equal(fits("max_pool2d in=1x2x512x2 kernel=1x2", "gather"), few_lanes); /* one a row */
   assert_int_equal(fits("adaptive_max_pool3d in=1x2x2x256x8 out=2x256x8", "gather"), few_lanes);
   assert_true(fits("max_pool2d in=1x1x511x7 kernel=2 stride=1 pad=1", "gather")); /* 512 x 8 */
@@ -262,72 +270,145 @@ static void pairs_need_wide_rows(void **state) {
                  (int[]){2 * least - 2, 1});
 }
 
-/* Quotients are 16384, with room between rows for the windows of a cell and four vectors. */
-static int most_quotient_rows(void) {
-  int kernel = 1;
-  while ((kernel + 1) * (256 + (kernel + 1) % 2 + kernel + 1 + 4 * lanes()) <= 16384) kernel++;
-  return kernel;
+/* One row of 256 cells is the least of a box.  It lies in as many rows of outputs as windows are
+ * high, and a row has as many outputs as cells; one more where windows of an even length hang over
+ * by half of it.  Between rows there is room for the windows of a cell and four vectors. */
+static bool has_room(int kernel) {
+  const int outputs = kernel % 2 == 0 ? 257 : 256;
+  return kernel * (outputs + kernel + 4 * lanes()) <= 16384;
 }
 
-/* One row of 256 cells is the least of a box; it lies in as many rows of outputs as windows are
- * high.  Even windows that hang over by half of their length are one more than there are cells. */
 static void rows_hold_16384_quotients(void **state) {
   (void)state;
-  const int most = most_quotient_rows();
+  int most = 1;
+  while (has_room(most + 1)) most++;
   check_limit_at("rows", "avg_pool2d in=1x1x64x256 kernel=%d stride=1 pad=%d",
                  (int[]){most, most / 2}, (int[]){most + 1, (most + 1) / 2});
 }
 
-/* Rows of 4096 cells and channels are expanded, at most 16384 in all; a row has 4096 outputs. */
+/* Sums along W of four rows are 16384 floats, with one vector behind each row; a row has 4096
+ * outputs. */
 static void averages_of_channels_last_have_room(void **state) {
   (void)state;
-  check_limit("channels_last",
-              "avg_pool2d in=1x4096x8x1 kernel=3x1 stride=1 grad_out=permuted grad_in=permuted",
-              "avg_pool2d in=1x4096x8x1 kernel=4x1 stride=1 grad_out=permuted grad_in=permuted");
-  check_limit("channels_last",
-              "adaptive_avg_pool3d in=1x4x1x1x1 out=1x1x4096 grad_out=permuted grad_in=permuted",
-              "adaptive_avg_pool3d in=1x4x1x1x1 out=1x1x4097 grad_out=permuted grad_in=permuted");
+#define LAST " grad_out=permuted grad_in=permuted"
+  const int most = 16384 / 4 - lanes();
+  check_limit_at("channels_last", "avg_pool2d in=1x%dx8x1 kernel=4x1 stride=1 seed=%d" LAST,
+                 (int[]){most, 1}, (int[]){most + 1, 1});
+  check_limit("channels_last", "adaptive_avg_pool3d in=1x4x1x1x1 out=1x1x4096" LAST,
+              "adaptive_avg_pool3d in=1x4x1x1x1 out=1x1x4097" LAST);
+  check_limit("channels_last", "adaptive_avg_pool3d in=1x4x1x8x4 out=1x8x16376" LAST,
+              "adaptive_avg_pool3d in=1x4x1x8x4 out=1x8x16380" LAST); /* 4096 and 4097 to a cell */
+#undef LAST
+}
+
+/* 8192 outputs are staged, and three rows of them more than a box of two rows needs. */
+static void pairs_stage_8192_outputs(void **state) {
+  (void)state;
+  const int most = (8192 / 5 - lanes()) / lanes() * lanes(); /* in each of five rows */
+  check_limit_at("pairs", "max_pool2d in=1x1x4x%d kernel=2 seed=%d", (int[]){2 * most, 1},
+                 (int[]){2 * most + 2, 1});
 }
 
 /* --- Boxes --- */
 
 static const struct {
   const char *line, *method;
-  int64_t planes, h, w;
+  int64_t planes, d, h, w;
 } boxes[] = {
     /* runs of 4096 cells; of 8192 where rows are wide, so that few boxes share windows */
-    {"max_pool2d in=1x1x64x1024 kernel=3 stride=1", "scatter", 1, 4, 1024},
-    {"max_pool2d in=1x1x64x1025 kernel=3 stride=1", "scatter", 1, 7, 1025},
-    {"max_pool2d in=1x1x64x1024 kernel=3", "gather", 1, 4, 1024},
-    {"max_pool2d in=1x1x64x1025 kernel=3", "gather", 1, 7, 1025},
-    {"max_pool2d in=1x1x64x1024 kernel=2", "pairs", 1, 4, 1024},
-    {"avg_pool2d in=1x1x64x1024 kernel=3 stride=1", "any", 1, 4, 1024},
-    {"avg_pool2d in=1x1x64x1025 kernel=3 stride=1", "any", 1, 3, 1025},
-    {"avg_pool2d in=8x16x8x8 kernel=8", "one_window", 64, 8, 8},
+    {"max_pool2d in=1x1x64x1024 kernel=3 stride=1", "scatter", 1, 1, 4, 1024},
+    {"max_pool2d in=1x1x64x1025 kernel=3 stride=1", "scatter", 1, 1, 7, 1025},
+    {"max_pool2d in=1x1x64x1024 kernel=3", "gather", 1, 1, 4, 1024},
+    {"max_pool2d in=1x1x64x1025 kernel=3", "gather", 1, 1, 7, 1025},
+    {"max_pool2d in=1x1x64x1024 kernel=2", "pairs", 1, 1, 4, 1024},
+    {"avg_pool2d in=1x1x64x1024 kernel=3 stride=1", "any", 1, 1, 4, 1024},
+    {"avg_pool2d in=1x1x64x1025 kernel=3 stride=1", "any", 1, 1, 3, 1025},
+    {"avg_pool2d in=8x16x8x8 kernel=8", "one_window", 64, 1, 8, 8},
     /* square where rows are wide and windows overlap */
-    {"avg_pool2d in=1x1x64x256 kernel=3 stride=1", "rows", 1, 16, 256},
-    {"avg_pool2d in=1x1x64x257 kernel=3 stride=1", "rows", 1, 32, 128},
-    {"avg_pool2d in=1x1x64x257 kernel=3 stride=1", "columns", 1, 32, 128},
-    {"avg_pool2d in=1x1x64x257 kernel=1x3 stride=1x3", "rows", 1, 13, 257},
-    {"avg_pool2d in=1x1x64x257 kernel=1x4 stride=1x3", "rows", 1, 32, 128},
-    {"avg_pool2d in=1x1x257x64 kernel=3 stride=1", "rows", 1, 52, 64},
+    {"avg_pool2d in=1x1x64x256 kernel=3 stride=1", "rows", 1, 1, 16, 256},
+    {"avg_pool2d in=1x1x64x257 kernel=3 stride=1", "rows", 1, 1, 32, 128},
+    {"avg_pool2d in=1x1x64x257 kernel=3 stride=1", "columns", 1, 1, 32, 128},
+    {"avg_pool2d in=1x1x64x257 kernel=1x3 stride=1x3", "rows", 1, 1, 13, 257},
+    {"avg_pool2d in=1x1x64x257 kernel=1x4 stride=1x3", "rows", 1, 1, 32, 128},
+    {"avg_pool2d in=1x1x257x64 kernel=3 stride=1", "rows", 1, 1, 52, 64},
     /* smaller where a row has more than 4096 outputs, or there are more than 1024 of these, or
      * expanded rows would be more than 16384 floats */
-    {"adaptive_avg_pool3d in=1x1x1x1x8192 out=1x1x8189", "rows", 1, 1, 4096},
-    {"adaptive_avg_pool3d in=1x1x1x1x8192 out=1x1x8190", "rows", 1, 1, 2048},
-    {"adaptive_avg_pool3d in=1x1x1x64x64 out=1x256x1", "rows", 1, 64, 64},
-    {"adaptive_avg_pool3d in=1x1x1x64x64 out=1x257x1", "rows", 1, 32, 64},
-    {"adaptive_avg_pool3d in=1x1x1x256x2 out=1x1024x1", "rows", 1, 256, 2},
+    {"adaptive_avg_pool3d in=1x1x1x1x8192 out=1x1x8189", "rows", 1, 1, 1, 4096},
+    {"adaptive_avg_pool3d in=1x1x1x1x8192 out=1x1x8190", "rows", 1, 1, 1, 2048},
+    {"adaptive_avg_pool3d in=1x1x1x64x64 out=1x256x1", "rows", 1, 1, 64, 64},
+    {"adaptive_avg_pool3d in=1x1x1x64x64 out=1x257x1", "rows", 1, 1, 32, 64},
+    {"adaptive_avg_pool3d in=1x1x1x256x2 out=1x1024x1", "rows", 1, 1, 256, 2},
+    {"adaptive_avg_pool3d in=1x1x256x1x2 out=1024x1x1", "rows", 1, 256, 1, 2},
+    {"adaptive_avg_pool3d in=1x1x64x64x64 out=32x32x32", "rows", 1, 1, 64, 64},
+    /* whole planes of up to 4096 outputs, in one piece */
+    {"adaptive_avg_pool3d in=1x1x1x256x16 out=1x512x8", "rows", 1, 1, 256, 16},
 };
 
 static void boxes_have_the_sizes_that_were_measured(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof boxes / sizeof boxes[0]; i++) {
     const struct pg_tiling t = choice_of(boxes[i].line, boxes[i].method).tiling;
-    if (t.planes != boxes[i].planes || t.h != boxes[i].h || t.w != boxes[i].w)
-      fail_msg("%s has boxes of %d planes, %d x %d: %s", boxes[i].method, (int)t.planes, (int)t.h,
-               (int)t.w, boxes[i].line);
+    if (t.planes != boxes[i].planes || t.d != boxes[i].d || t.h != boxes[i].h || t.w != boxes[i].w)
+      fail_msg("%s has boxes of %d planes, %d x %d x %d: %s", boxes[i].method, (int)t.planes,
+               (int)t.d, (int)t.h, (int)t.w, boxes[i].line);
   }
+}
+
+static int64_t height_of_rows(const char *line) { return choice_of(line, "rows").tiling.h; }
+
+/* Where quotients stand row by row, the room between rows decides, and that counts lanes. */
+static void boxes_of_rows_have_room_between_rows(void **state) {
+  (void)state;
+  const bool few_lanes = lanes() == 4;
+  char line[PROBLEM_TEXT];
+  /* twice the lanes, half the rows */
+  assert_int_equal(height_of_rows("avg_pool2d in=1x1x5000x2 kernel=1x2"), 2000 / lanes());
+  /* outputs that are not contiguous are not divided in one piece, nor do windows that slide by one
+   * cell and are no longer than a vector and one more stand so */
+  static const char *const lines[] = {
+      "adaptive_avg_pool3d in=1x1x1x256x16 out=1x512x8 grad_out=gap",
+      "avg_pool2d in=1x1x512x8 kernel=1",
+  };
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(height_of_rows(lines[i]) == (i == 0 ? 256 : 512), few_lanes);
+    check_right(lines[i]);
+  }
+  for (int i = 1; i <= 2; i++) {
+    const int kernel = lanes() + i;
+    snprintf(line, sizeof line, "avg_pool2d in=1x1x512x7 kernel=1x%d stride=1 pad=0x%d", kernel,
+             kernel / 2);
+    assert_int_equal(height_of_rows(line) == 512, i == 2 || few_lanes);
+    check_right(line);
+  }
+}
+
+/* More than 1024 rows or slices of outputs have no place for the lengths of their windows. */
+static void boxes_of_rows_touch_1024_rows(void **state) {
+  (void)state;
+  static const char *const lines[] = {"adaptive_avg_pool3d in=1x1x1x256x2 out=1x1025x1",
+                                      "adaptive_avg_pool3d in=1x1x256x1x2 out=1025x1x1"};
+  for (int i = 0; i < 2; i++) {
+    const struct pg_problem p = cpu_problem(lines[i]);
+    struct pg_choice choice;
+    if (cpu_method(&p, "rows", &choice)) assert_true(choice.tiling.d * choice.tiling.h < 256);
+    check_right(lines[i]);
+  }
+}
+
+/* Quotients and sums along W that fill their memory to the last place. */
+static void full_boxes_are_computed(void **state) {
+  (void)state;
+  const int l = lanes();
+  char line[2][PROBLEM_TEXT];
+  for (int more = 0; more < 2; more++)
+    snprintf(line[more], sizeof line[more], "adaptive_avg_pool3d in=1x1x1x%dx%d out=1x%dx%d",
+             512 / l, 8 * l - 2, 2048 / l + more, 4 * l - 1);
+  assert_int_equal(height_of_rows(line[0]), 512 / l);
+  assert_true(height_of_rows(line[1]) < 512 / l);
+  check_right(line[0]);
+  check_right("adaptive_avg_pool3d in=1x1x1x64x64 out=1x256x1");
+  check_right("adaptive_avg_pool3d in=1x1x1x256x2 out=1x1024x1");
+  check_right("adaptive_avg_pool3d in=1x1x256x1x2 out=1024x1x1");
 }
 
 /* A flag for each item where planes are cut. */
@@ -375,7 +456,11 @@ int main(void) {
       cmocka_unit_test(pairs_need_wide_rows),
       cmocka_unit_test(rows_hold_16384_quotients),
       cmocka_unit_test(averages_of_channels_last_have_room),
+      cmocka_unit_test(pairs_stage_8192_outputs),
       cmocka_unit_test(boxes_have_the_sizes_that_were_measured),
+      cmocka_unit_test(boxes_of_rows_have_room_between_rows),
+      cmocka_unit_test(boxes_of_rows_touch_1024_rows),
+      cmocka_unit_test(full_boxes_are_computed),
       cmocka_unit_test(workspaces_have_a_flag_for_each_item),
       cmocka_unit_test(a_fill_has_one_method),
   };
