@@ -109,9 +109,12 @@ static aclFormat draw_format(uint64_t *state, const struct problem *p) {
 }
 
 static void draw_layouts(uint64_t *state, struct problem *p) {
+  const enum layout last = p->format == ACL_FORMAT_NHWC ? DENSE : PERMUTED;
+  const bool channels_last = one_in(state, 6); /* all of them: methods need that */
   for (int i = 0; i < POOL_TENSORS; i++) {
     const enum layout most = i == GRAD_IN ? TRANSPOSED : SCALAR;
     p->layout[i] = one_in(state, 2) ? DENSE : (enum layout)below(state, (uint64_t)most + 1);
+    if (channels_last) p->layout[i] = last;
   }
   if (!problem_is_max(p)) p->layout[INDICES] = DENSE;
   p->late = one_in(state, 4);

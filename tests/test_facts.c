@@ -89,6 +89,18 @@ static void windows_that_tile_their_axis_are_recognized(void **state) {
   BETWEEN(tiled_axes, 100, 50000);
 }
 
+/* One cell, one output, and a window that holds nothing else, whatever is counted. */
+static void the_unit_axis_has_one_window_of_one_cell(void **state) {
+  (void)state;
+  const struct pg_axis unit = pg_axis_unit();
+  const struct pg_range window = pg_window(&unit, 0), touching = pg_touching(&unit, 0, 1);
+  assert_true(unit.in == 1 && unit.out == 1 && unit.kernel == 1);
+  assert_true(window.begin == 0 && window.end == 1);
+  assert_true(touching.begin == 0 && touching.end == 1);
+  assert_int_equal(pg_window_extent(&unit, 0, false), 1);
+  assert_int_equal(pg_window_extent(&unit, 0, true), 1);
+}
+
 /* What the operators let through: reach and padded length are at most a quarter of 2^63, and
  * (in + 1) * (out + 1) of an adaptive axis is less than 2^63. */
 static void huge_axes_do_not_overflow(void **state) {
@@ -387,6 +399,9 @@ int main(void) {
       cmocka_unit_test(the_most_outputs_that_cells_touch_are_bounded),
       cmocka_unit_test(one_window_is_recognized),
       cmocka_unit_test(windows_that_tile_their_axis_are_recognized),
+}
+
+      cmocka_unit_test(the_unit_axis_has_one_window_of_one_cell),
       cmocka_unit_test(huge_axes_do_not_overflow),
       cmocka_unit_test(a_rewritten_pooling_has_the_same_windows),
       cmocka_unit_test(sizes_and_divisors_are_those_of_the_windows),

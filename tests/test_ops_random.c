@@ -2,7 +2,8 @@
 /* Random problems against the reference, and the law of the same bits: on every device, with any
  * number of threads.
  *
- * POOLGRAD_TEST_SEED starts another sequence; POOLGRAD_TEST_SECONDS makes it longer or shorter. */
+ * POOLGRAD_TEST_SEED starts another sequence; POOLGRAD_TEST_SECONDS makes it longer or shorter.
+ * An argument chooses among the tests: test_ops_random 'random*' */
 #include "ops_fixture.h"
 
 #include <inttypes.h>
@@ -114,7 +115,8 @@ static void chosen_problems_have_the_same_bits(void **state) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_problems_are_right),
                                      cmocka_unit_test(threads_do_not_change_bits),
                                      cmocka_unit_test(chosen_problems_have_the_same_bits)};

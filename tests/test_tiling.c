@@ -172,10 +172,9 @@ static void check_interleaved(const struct pg_tiling *t, const struct pg_pooling
   assert_true(t->planes == p->c || t->planes % LANES == 0);
   assert_true(t->h <= 32 && (t->h % 2 == 0 || t->h == p->h.in));
   assert_true(is_even(p->w.in, t->w_items, t->w));
-  if (t->w == 1) return;
-  assert_true(t->w * t->planes <= row);
   int64_t room = room_of(t, most_touching(&p->d, 1), most_touching(&p->h, 1), staged);
-  assert_true(most_touching(&p->w, t->w) + BEHIND <= room);
+  assert_true(t->w == 1 || t->w * t->planes <= row);
+  assert_true(t->w == 1 || most_touching(&p->w, t->w) + BEHIND <= room);
   if (t->w_items == 1) return;
   const int64_t wider = pg_ceil_div(p->w.in, t->w_items - 1);
   const int64_t touching = pg_most_touching(&p->w, wider) + (p->w.kernel == 0) + BEHIND;
@@ -215,6 +214,28 @@ static void huge_windows_are_tiled(void **state) {
   for (int i = 0; i < 3; i++) {
     const struct pg_tiling t = pg_tile_interleaved(&facts[i], 2048, 8192);
     check_items(&t, &facts[i].pool);
+  }
+}
+
+/* Those that will be read next lie so much further on, unless that is too far to be fetched. */
+static void items_know_how_many_outputs_they_have(void **state) {
+  (void)state;
+  static const struct {
+    int64_t outputs, planes, d_items, h_items, w_items, expected;
+  } table[] = {
+      {100, 7, 1, 1, 1, 700},     {1000, 1, 2, 1, 1, 500},
+      {1000, 1, 1, 3, 1, 333},    {1000, 1, 1, 1, 4, 250},
+      {1000, 1, 2, 5, 4, 25},     {(1 << 20) - 1, 1, 1, 1, 1, (1 << 20) - 1},
+      {1 << 20, 1, 1, 1, 1, 0},   {1 << 21, 1, 1, 4, 1, 1 << 19},
+      {INT64_MAX, 2, 1, 1, 1, 0},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    const struct pg_task task = {.choice.tiling = {.planes = table[i].planes,
+                                                   .d_items = table[i].d_items,
+                                                   .h_items = table[i].h_items,
+                                                   .w_items = table[i].w_items},
+                                 .problem.facts.outputs = table[i].outputs};
+    assert_int_equal(pg_outputs_per_item(&task), table[i].expected);
   }
 }
 
@@ -346,6 +367,7 @@ int main(void) {
       cmocka_unit_test(whole_planes_hold_every_cell_once),
       cmocka_unit_test(interleaved_items_hold_every_cell_once),
       cmocka_unit_test(huge_windows_are_tiled),
+      cmocka_unit_test(items_know_how_many_outputs_they_have),
       cmocka_unit_test(covers_name_the_outputs_that_hold_each_cell),
       cmocka_unit_test(the_largest_boxes_have_room_for_their_covers),
   };

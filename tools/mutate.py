@@ -2,15 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """mutate.py: plants faults in the library, one at a time, and says which of them the tests notice.
 
-    tools/mutate.py [--count 200] [--seed 1] [--only src/ops] [--jobs N]     all here
+    tools/mutate.py [--count 200] [--seed 1] [--only src/ops]... [--jobs N]     all here
     tools/mutate.py --prepare DIR [...]     compiles everything into DIR, and packs it into DIR.tar.xz
     tools/mutate.py --run DIR|DIR.tar.xz [--jobs N]     runs what was prepared; needs Python and nothing else
 
-Test programs are linked to the library as shared objects: one with the kernels of each instruction set, one with the
-rest. A fault costs the compilation of the files that contain it and a link of that object. A fault in kernels is
-planted in the plain and the AVX2 set alone, and the tests are run on these. As CI does, faults are also looked for with
-ThreadSanitizer, if they are removed locks and the like, and with AddressSanitizer, if nothing else has caught them. A
-fault is caught when a test program fails, crashes or takes far longer than without it.
+Test programs are linked to the library as shared objects: one with the methods of each instruction set
+(src/cpu/kernels), one with the rest. A fault costs the compilation of the files that contain it and a link of those
+objects.
+
+A fault in src/cpu/kernels is planted in every variant that is compiled here, all instruction sets and element types,
+and the tests of methods run on one set after the other. One variant would not give a true answer: a fault may show only
+with 16 lanes, or only where elements are rounded, and CI tests them all. Nor is one much faster: a file of methods is
+compiled in less than half a second, so all its variants cost four, and most faults are caught on the first set.
+
+As CI does, faults are also looked for with ThreadSanitizer, if they are removed locks and the like, and with
+AddressSanitizer, if nothing else has caught them. A fault is caught when a test program fails, crashes or takes far
+longer than without it.
 
 The kinds of faults, and those known to be none, are in tools/mutations.py. The table of results is results.tsv in the
 folder; what is in it already is not run again.
@@ -41,24 +48,24 @@ ENOUGH = 95.0  # percent
 # What is planted where: the share of each group of files.
 GROUPS = {
     "ops": (24, "src/ops/*.c"),
-    "kernels": (6, "src/kernels/window.h"),
-    "kernel bodies": (20, "src/cpu/*.inc"),
+    "kernels": (10, "src/kernels/*.[ch]"),
+    "methods": (20, "src/cpu/kernels/*.[ch]"),
     "cpu": (10, "src/cpu/*.c"),
     "aclnn": (10, "src/aclnn/*.c"),
     "runtime": (20, "src/runtime/*.c"),
     "core": (10, "src/core/*.c"),
 }
-SETS = ("scalar", "avx2")  # the kernel sets that faults in kernels are planted in
+SETS = ("scalar", "avx2", "avx512", "neon")  # in the order in which methods are tried: plain C compiles fastest
 RACY = {"removed lock", "dropped store"}  # faults that only ThreadSanitizer may see
 
 STRESS = ["--seconds", "8", "--seed", "1"]
-# Kernels are tried as tests/isa/check_isa.sh does it.
-KERNEL_TESTS = [
-    ("test_ops_tails", {}), ("test_ops_tails", {"POOLGRAD_STREAM_BYTES": "1"}),
+# What is run on each instruction set: methods are tried as tests/isa/check_isa.sh does it, and their choice is checked.
+METHOD_TESTS = [
+    ("test_choice", {}), ("test_fallback", {}), ("test_ops_tails", {}), ("test_ops_tails", {"POOLGRAD_STREAM_BYTES": "1"}),
     ("test_ops_problems", {}), ("test_ops_problems", {"POOLGRAD_STREAM_BYTES": "1"}),
     ("test_ops_strays", {}), ("test_ops_indices", {}), ("test_ops_gradient", {}),
-    ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3"}),
-    ("test_ops_random", {"POOLGRAD_TEST_SECONDS": "3", "POOLGRAD_STREAM_BYTES": "1"}),
+    ("test_ops_random random*", {"POOLGRAD_TEST_SECONDS": "2"}),
+    ("test_ops_random random*", {"POOLGRAD_TEST_SECONDS": "1", "POOLGRAD_STREAM_BYTES": "1"}),
 ]
 
 
@@ -74,26 +81,31 @@ def must(command, **more):
     return done.stdout
 
 
+def part_of(name):
+    """The shared object that an object is linked into: that of its instruction set, or the rest."""
+    return name.split("@")[1] if "@" in name else "rest"
+
+
 # --- building ---------------------------------------------------------------------------------------------------------
 
 class Build:
-    """The objects of the library and of the tests, with CMake's own flags for each file, and what is linked of them."""
+    """The objects of the library and of the tests, with CMake's own flags for each of them, and what is linked of them.
+
+    An object is named by its file; those of src/cpu/kernels also by their variant: max_pairs.c@avx2@f16."""
 
     def __init__(self, folder, flags, sets):
-        """sets: the kernel sets that have these flags, and faults in kernels."""
+        """sets: the instruction sets whose methods have these flags, and faults."""
         self.folder, self.flags, self.sets = pathlib.Path(folder), flags, sets
-        self.included, self.asking = {}, threading.Lock()  # what each file includes
+        self.included, self.asking = {}, threading.Lock()  # what each object's file includes
         self.launcher = ["ccache"] if shutil.which("ccache") else []
         must(["cmake", "-S", ROOT, "-B", self.folder / "cmake", "-DCMAKE_BUILD_TYPE=None", "-DPOOLGRAD_CUDA=OFF",
               "-DPOOLGRAD_WERROR=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_C_FLAGS=-Og"])
-        entries = json.loads((self.folder / "cmake/compile_commands.json").read_text())
         self.commands = {}
-        for entry in entries:
-            file = os.path.relpath(entry["file"], ROOT)
-            if re.match(r"src/|tests/(\w+\.c$|second_backend/|stress/)", file) and file not in self.commands:
-                self.commands[file] = self.arguments(entry["command"], file)
+        for entry in json.loads((self.folder / "cmake/compile_commands.json").read_text()):
+            name = self.name_of(entry)
+            if re.match(r"src/|tests/(\w+\.c$|second_backend/|stress/)", name) and name not in self.commands:
+                self.commands[name] = self.arguments(entry["command"], name)
         self.library = sorted(f for f in self.commands if f.startswith("src/"))
-        self.kernels = [f for f in self.library if "/isa_" in f]
         self.tests = sorted(f for f in self.commands if re.match(r"tests/test_\w+\.c$", f))
         self.shared = sorted(f for f in self.commands if re.match(r"tests/(?!test_)\w+\.c$", f))
         self.stress = [f for f in self.commands if f.startswith("tests/stress/")]
@@ -101,25 +113,31 @@ class Build:
         listed = re.search(r"set\(requests([^)]*)\)", (ROOT / "tests/CMakeLists.txt").read_text())
         self.wraps = [f"-Wl,--wrap={name}" for name in listed.group(1).split()] if listed else []
 
-    def arguments(self, command, file):
+    @staticmethod
+    def name_of(entry):
+        macros = dict(re.findall(r"-DPG_(ISA|ELEMENT)=(\w+)", entry["command"]))
+        return "@".join([os.path.relpath(entry["file"], ROOT), *(macros[m] for m in ("ISA", "ELEMENT") if m in macros)])
+
+    def arguments(self, command, name):
         words = [w for w in shlex.split(command) if not w.startswith("-DPROBLEMS=") and w != "ccache"]
         words = words[:words.index("-o")]
         dependencies = ("-MT", "-MF")
         words = [w for i, w in enumerate(words) if w not in ("-MD", *dependencies) and words[i - 1] not in dependencies]
         # Names stay visible from one shared object to the next, and functions are still inlined.
         words += ["-fvisibility=default", "-fno-semantic-interposition", "-fPIC", "-w", '-DPROBLEMS="problems"']
-        return words + (self.flags if "/isa_" not in file or self.has_faults(file) else [])
+        return words + (self.flags if self.has_faults(name) else [])
 
-    def has_faults(self, kernels):
-        return any(kernels.endswith(f"isa_{name}.c") for name in self.sets)
+    def has_faults(self, name):
+        return part_of(name) in ("rest", *self.sets)
 
-    def object_of(self, file):
-        return self.folder / (file.replace("/", "_") + ".o")
+    def object_of(self, name):
+        return self.folder / (name.replace("/", "_") + ".o")
 
-    def compile(self, file, out, overlay=None):
+    def compile(self, name, out, overlay=None):
         """With the overlay's files instead of those of src/, if there is one."""
+        file = name.split("@")[0]
         source = ROOT / file
-        words = list(self.commands[file])
+        words = list(self.commands[name])
         if overlay:
             words[1:1] = [f"-I{overlay}/src", f"-fmacro-prefix-map={overlay}/="]
             if (overlay / file).exists():
@@ -130,28 +148,27 @@ class Build:
         self.folder.mkdir(parents=True, exist_ok=True)
         must(["ar", "x", "--output", self.folder, must(["gcc", "-print-libgcc-file-name"]).strip(), "cpuinfo.o"])
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for file, done in zip(self.commands, pool.map(lambda f: self.compile(f, self.object_of(f)), self.commands)):
+            for name, done in zip(self.commands, pool.map(lambda f: self.compile(f, self.object_of(f)), self.commands)):
                 if done.returncode != 0:
-                    sys.exit(f"mutate: {file} does not compile:\n{done.stdout[-4000:]}")
+                    sys.exit(f"mutate: {name} does not compile:\n{done.stdout[-4000:]}")
 
     def link(self, out, objects, more=()):
         out.parent.mkdir(parents=True, exist_ok=True)
         must(["gcc", "-shared", "-s", *self.flags, f"-Wl,-soname,{out.name}", "-Wl,-z,nodelete", *more, *objects,
               "-o", out, "-lpthread", "-ldl", "-lm", "-lc"])
 
-    def link_library(self, to, replaced=None, only=None):
-        """Shared objects in to/, and to/faults/ for the tests that refuse what the library asks for."""
-        objects = {f: (replaced or {}).get(f, self.object_of(f)) for f in self.library}
-        for file in self.kernels:
-            if only is None or file in only:
-                self.link(to / f"libpg_{pathlib.Path(file).stem}.so", [objects[file]])
-        if only is None or not set(only) <= set(self.kernels):
-            rest = [o for f, o in objects.items() if f not in self.kernels]
-            self.link(to / "libpg_rest.so", rest)
-            if not self.flags:
+    def link_library(self, to, replaced=None):
+        """Shared objects in to/, and to/faults/ for the tests that refuse what the library asks for: all of them, or
+        those that have a replaced object."""
+        parts = collections.defaultdict(list)
+        for name in self.library:
+            parts[part_of(name)].append((replaced or {}).get(name, self.object_of(name)))
+        for part in sorted({part_of(name) for name in replaced or self.library}):
+            self.link(to / f"libpg_{part}.so", parts[part])
+            if part == "rest" and not self.flags:
                 # Of libgcc only this: it has a __wrap_pthread_create of its own.
-                rest.append(self.folder / "cpuinfo.o")
-                self.link(to / "faults/libpg_rest.so", rest, [*self.wraps, "-nodefaultlibs"])
+                objects = parts[part] + [self.folder / "cpuinfo.o"]
+                self.link(to / "faults/libpg_rest.so", objects, [*self.wraps, "-nodefaultlibs"])
 
     def uses_faults(self, test):
         return re.search(r'^#include "fault(s|_scenario)\.h"', (ROOT / test).read_text(), re.M) is not None
@@ -172,20 +189,19 @@ class Build:
         self.link_program(to / "stress", [*map(self.object_of, self.stress), archive], [libraries])
 
     def link_program(self, out, objects, libraries, more=()):
-        kernels = [f"-lpg_{pathlib.Path(f).stem}" for f in self.kernels]
+        parts = sorted({f"-lpg_{part_of(name)}" for name in self.library})
         must(["gcc", "-s", *self.flags, *objects, *more, *(f"-L{folder}" for folder in libraries),
-              "-Wl,--no-as-needed,--export-dynamic", "-lpg_rest", *kernels, "-lcmocka", "-lpthread", "-ldl", "-lm",
-              "-o", out])
+              "-Wl,--no-as-needed,--export-dynamic", *parts, "-lcmocka", "-lpthread", "-ldl", "-lm", "-o", out])
 
     def users_of(self, file):
-        """The files of the library that are compiled anew when this one changes."""
+        """The objects of the library that are compiled anew when this file changes."""
         if file.endswith(".c"):
-            return [file]
+            return [name for name in self.library if name.split("@")[0] == file and self.has_faults(name)]
         with self.asking:
             if not self.included:
-                self.included = {f: run([*self.commands[f], "-MM", ROOT / f]).stdout for f in self.library}
-        return [f for f in self.library if f"/{file}" in self.included[f] and
-                (f not in self.kernels or self.has_faults(f))]
+                self.included = {name: run([*self.commands[name], "-MM", ROOT / name.split("@")[0]]).stdout
+                                 for name in self.library if self.has_faults(name)}
+        return [name for name, files in self.included.items() if f"/{file}" in files]
 
 
 def copy_needed(program, to):
@@ -218,7 +234,7 @@ def chosen(args):
     for name, (share, pattern) in GROUPS.items():
         faults = [f for path in sorted(ROOT.glob(pattern))
                   for f in mutations.faults(str(path.relative_to(ROOT)), path.read_text())
-                  if f.file.startswith(args.only) and mutations.equivalent(f) is None]
+                  if f.file.startswith(tuple(args.only or [""])) and mutations.equivalent(f) is None]
         if faults:
             groups.append((share, list(in_turn(faults, chance))))
     whole = sum(share for share, _ in groups)
@@ -235,41 +251,45 @@ class Planter:
         """A row of the plan, or None: the fault does not compile, or changes nothing that is executed."""
         racy = fault.operator in RACY and fault.file.endswith(".c")
         plain = self.objects(self.build, fault)
-        if plain is None:
+        if not plain:
             return None
         folder = self.to / f"mutants/{number:04}"
         shutil.rmtree(folder, ignore_errors=True)
-        self.build.link_library(folder, plain, list(plain))
+        self.build.link_library(folder, plain)
         for name, build in self.sanitized.items():
             if name != "tsan" or racy:
                 objects = self.objects(build, fault)
-                build.link_library(folder / name, objects, list(objects))
+                if objects:
+                    build.link_library(folder / name, objects)
         row = {k: getattr(fault, k) for k in ("file", "line", "function", "operator", "before", "after")}
-        return {"id": number, "racy": racy, **row}
+        return {"id": number, "racy": racy, "parts": sorted({part_of(name) for name in plain}), **row}
 
     def objects(self, build, fault):
+        """Those that the fault changes, by name; none if it does not compile."""
         with tempfile.TemporaryDirectory(dir=build.folder) as overlay:
             overlay = pathlib.Path(overlay)
             changed = overlay / fault.file
             changed.parent.mkdir(parents=True)
             changed.write_text(fault.apply((ROOT / fault.file).read_text()))
-            objects, differs = {}, False
+            objects = {}
             for user in build.users_of(fault.file):
                 kept = build.folder / f"{threading.get_ident()}_{user.replace('/', '_')}.o"
                 if build.compile(user, kept, overlay).returncode != 0:
-                    return None
-                differs = differs or kept.read_bytes() != build.object_of(user).read_bytes()
-                objects[user] = kept
-            return objects if differs or build is not self.build else None
+                    return {}
+                if kept.read_bytes() != build.object_of(user).read_bytes():
+                    objects[user] = kept
+            return objects
 
 
 def prepare(args, to):
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
     work = ROOT / "build/mutate"
+    groups = chosen(args)
     build = Build(work / "plain", [], SETS)
-    sanitized = {"tsan": Build(work / "tsan", ["-fsanitize=thread"], []),
-                 "asan": Build(work / "asan", ["-fsanitize=address"], SETS[:1])}
+    sanitized = {"asan": Build(work / "asan", ["-fsanitize=address"], SETS[:1])}
+    if any(fault.operator in RACY for _, faults in groups for fault in faults):
+        sanitized["tsan"] = Build(work / "tsan", ["-fsanitize=thread"], [])
     for name, b in (("", build), *sanitized.items()):
         b.compile_all(args.jobs)
         b.link_library(to / "lib" / name)
@@ -284,7 +304,7 @@ def prepare(args, to):
 
     planter, plan, number = Planter(to, build, sanitized), [], 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for quota, faults in chosen(args):
+        for quota, faults in groups:
             found = 0
             while faults and found < quota:
                 batch = [faults.pop(0) for _ in range(min(quota - found, len(faults)))]
@@ -309,6 +329,23 @@ def pack(folder):
 
 # --- running ----------------------------------------------------------------------------------------------------------
 
+# Methods, and what they are made of: what a test of anything else cannot see.
+COMPUTES = re.compile(r"src/(kernels/|cpu/(kernels/|box|fill|max_plane|method|nontemporal))")
+COMPUTING = re.compile(r"(asan/)?test_(facts|tiling|methods|nontemporal)|test_(ops_|runtime_(stops|init|copy))")
+
+
+def is_wanted(test, mutant):
+    """Can this test see the fault? The tests of methods run on each instruction set that has it."""
+    isa = re.search(f"(?:^|/)({'|'.join(SETS)})/", test)
+    if test.startswith("tsan/"):
+        return mutant["racy"]
+    if not COMPUTES.match(mutant["file"]):
+        return isa is None
+    if isa:
+        return isa.group(1) in mutant["parts"] or "rest" in mutant["parts"]
+    return COMPUTING.match(test) is not None and test not in {name.split()[0] for name, _ in METHOD_TESTS}
+
+
 class Runner:
     def __init__(self, folder):
         self.folder = folder
@@ -318,19 +355,20 @@ class Runner:
         self.apart = ["setarch", "-R"] if shutil.which("setarch") else []
 
     def tests(self):
-        """All: (name shown, program, environment)."""
+        """All: (name shown, command, environment)."""
         programs = self.folder / "tests"
-        plain = [(str(p.relative_to(programs)), p, {}) for p in sorted(programs.glob("**/test_*"))]
-        plain += [(str(p.relative_to(programs)), p, {}) for p in sorted(programs.glob("**/stress"))]
-        kernels = [(f"{isa}/{name}" + "".join(f" {v}" for v in more), programs / name,
-                    {"POOLGRAD_ISA": isa, **more}) for isa in SETS for name, more in KERNEL_TESTS]
-        kernels += [("asan/" + name, programs / "asan" / path.name, more) for name, path, more in kernels
-                    if more["POOLGRAD_ISA"] == SETS[0]]
-        return plain + kernels
+        sets = [isa for isa in SETS if (self.folder / f"lib/libpg_{isa}.so").exists()]
+        plain = [(str(p.relative_to(programs)), [p], {}) for p in sorted(programs.glob("**/test_*"))]
+        plain += [(str(p.relative_to(programs)), [p, *STRESS], {}) for p in sorted(programs.glob("**/stress"))]
+        methods = [(f"{checker}{isa}/{name}" + "".join(f" {v}" for v in more),
+                    [programs / checker / name.split()[0], *name.split()[1:]], {"POOLGRAD_ISA": isa, **more})
+                   for checker in ("", "asan/") for isa in (SETS[:1] if checker else sets)
+                   for name, more in METHOD_TESTS]
+        return plain + methods
 
     def run(self, test, mutant=None, limit=600):
         """None when it passes, else what it did."""
-        name, program, more = test
+        name, command, more = test
         folders = [self.folder / "lib"]
         if mutant is not None:
             folders.insert(0, self.folder / f"mutants/{mutant['id']:04}")
@@ -340,8 +378,7 @@ class Runner:
         env |= {"LD_LIBRARY_PATH": ":".join(map(str, path)), "TSAN_OPTIONS": "halt_on_error=1 exitcode=66",
                 "ASAN_OPTIONS": "detect_leaks=1 alloc_dealloc_mismatch=0", **more}
         # Its address space must not be random: ThreadSanitizer cannot live in every place.
-        command = (self.apart if inner == "tsan" else []) + [str(program)]
-        command += STRESS if program.name == "stress" else []
+        command = (self.apart if inner == "tsan" else []) + command
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(command, cwd=self.folder, env=env, stdout=output, stderr=output,
                                        stdin=subprocess.DEVNULL, start_new_session=True)
@@ -360,14 +397,16 @@ class Runner:
             return status
         return "race" if status == 66 else f"exit {status}" if status > 0 else f"signal {-status}"
 
-    def measure(self, jobs):
-        """Every test without a fault, several at once as later; those that fail by themselves are left out."""
+    def measure(self, plan, jobs):
+        """Every test of these faults without one, several at once as later; those that fail by themselves are left
+        out."""
         def one(test):
             start = time.monotonic()
             failure = self.run(test)
             return test[0], time.monotonic() - start, failure
+        tests = [t for t in self.tests() if any(is_wanted(t[0], mutant) for mutant in plan)]
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for name, seconds, failure in pool.map(one, self.tests()):
+            for name, seconds, failure in pool.map(one, tests):
                 if failure is None:
                     self.seconds[name] = seconds
                 else:
@@ -375,20 +414,13 @@ class Runner:
 
     def order(self, mutant):
         """First what caught faults in this file before, then what has its name, then the quick ones; ASan at last."""
-        kernels = mutant["file"].endswith(".inc")
-        words = set(re.split(r"[_/.]", mutant["file"])) - {"src", "c", "pool", "backward"}
-        def wanted(name):
-            if name.startswith("tsan/"):
-                return mutant["racy"]
-            if re.search(f"(^|/)({'|'.join(SETS)})/", name):
-                return kernels or "/kernels/" in mutant["file"]
-            return not kernels
+        words = set(re.split(r"[_/.]", mutant["file"])) - {"src", "c", "h", "pool", "backward"}
         def key(test):
             name = test[0]
             likeness = len(words & set(re.split(r"[_/]", name)))
             return (name.startswith("asan/"), -self.kills[mutant["file"], name],
                     -likeness if self.seconds[name] < 5 else 0, self.seconds[name])
-        return sorted((t for t in self.tests() if t[0] in self.seconds and wanted(t[0])), key=key)
+        return sorted((t for t in self.tests() if t[0] in self.seconds and is_wanted(t[0], mutant)), key=key)
 
     def judge(self, mutant):
         start = time.monotonic()
@@ -425,7 +457,7 @@ def execute(folder, jobs):
         results.write_text("\t".join(COLUMNS) + "\n")
     runner = Runner(folder)
     if plan:
-        runner.measure(jobs)
+        runner.measure(plan, jobs)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool, results.open("a") as table:
         for future in concurrent.futures.as_completed([pool.submit(runner.judge, m) for m in plan]):
             mutant, caught, seconds = future.result()
@@ -455,7 +487,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200, help="how many faults")
     parser.add_argument("--seed", type=int, default=1, help="another one plants other faults")
-    parser.add_argument("--only", default="", metavar="PATH", help="in files that begin so: src/ops")
+    parser.add_argument("--only", action="append", metavar="PATH", help="in files that begin so: src/ops; or so, ...")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at once")
     parser.add_argument("--prepare", type=pathlib.Path, metavar="DIR")
     parser.add_argument("--run", type=pathlib.Path, metavar="DIR")

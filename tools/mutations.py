@@ -58,18 +58,18 @@ def hide(text):
 
 
 def name_of(declaration):
-    """Of a function: NAME(scatter)(...) is scatter, for every element type."""
+    """Of a function: VARIANT(scatter_box)(...) is scatter_box, in every variant."""
     declaration = re.sub(r"__attribute__\(\(.*?\)\)", "", declaration)
-    return (re.search(r"\bNAME\((\w+)\)", declaration) or re.search(r"(\w+)\(", declaration)).group(1)
+    return (re.search(r"\bVARIANT\((\w+)\)", declaration) or re.search(r"(\w+)\(", declaration)).group(1)
 
 
 class Source:
     def __init__(self, file, text):
         self.file, self.text, self.code = file, text, hide(text)
         self.starts = [m.start() for m in re.finditer(r"^", text, flags=re.M)]
-        # A definition begins at the first column, in clang-format's layout, and ends with a brace there.
+        # A definition begins at the first column, in clang-format's layout. It ends with a brace there, or is one line.
         self.functions = [(m.start(), m.end(), name_of(m.group(1))) for m in
-                          re.finditer(r"^([A-Za-z_][^;{}#]*\([^;{}]*\))\s*\{.*?(?:^\}|\}\s*$)", self.code,
+                          re.finditer(r"^([A-Za-z_][^;{}#]*\([^;{}]*\)) \{(?:[^\n]*\}\s*$|[^\n]*\n.*?^\})", self.code,
                                       flags=re.M | re.S)]
 
     def line_of(self, at):
@@ -188,12 +188,9 @@ EQUIVALENT = (
      "the lesser or greater of two: either will do if they are equal"),
     (("", "", "comparison", r"if \((\S+) [<>]=? ([^&|]+?)\) \1 = \2;"),
      "a limit: what is equal to it stays as it is"),
-    (("ops/pool_plan", "^(tile_\\w+|even_part|most_touching|most_cells|is_last|at_least_one)$", "", ""),
-     "how planes are cut into boxes: a matter of speed, every cut gives the same bits"),
     (("ops/overlap", "^choose$", "off by one", r"stride [-+] 1\)"), "bounds of the search that may be too wide"),
     (("", "", "", r"^if \(.*\) pg_log\("), "what the log is told"),
-    (("cpu/stream", "^(last_level_cache|pg_prefers_stream)$", "", ""),
-     "from which size on results go past the caches: a matter of speed"),
+    (("", "", "", r"^(if \(\w+\) )?__builtin_prefetch\("), "what is read ahead changes no result"),
     (("cpu/queue", "^(is_quiet|spin|trim)$", "", ""), "patience, and rings that are kept: a matter of speed"),
     (("cpu/workers", "^(spin|spin_until_left|pg_workers_are_awake)$", "", ""), "patience: a matter of speed"),
 )

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A line of tests/problem.h as the methods of the CPU see it: without tensors, executors and
+ * memory.  Addresses are left open. */
+#ifndef PG_TESTS_CPU_PROBLEM_H_
+#define PG_TESTS_CPU_PROBLEM_H_
+
+#include "cpu/method.h"
+#include "float_format.h"
+#include "ops_fixture.h"
+
+static inline struct pg_axis cpu_axis(const struct reference_axis *a) {
+  return (struct pg_axis){a->in, a->out, a->kernel, a->stride, a->pad, a->dilation};
+}
+
+static inline struct pg_strides cpu_strides(const struct problem *p, int tensor) {
+  const struct tensor_layout layout = tensor_lay_out(p, tensor);
+  struct pg_strides s;
+  memcpy(s.of, layout.step, sizeof s.of);
+  return s;
+}
+
+static inline void cpu_set_arguments(struct pg_problem *to, const struct problem *p,
+                                     const struct pg_pooling *pool) {
+  if (to->kernel == PG_MAX_BACKWARD)
+    to->args.max_backward = (struct pg_max_backward){.out_strides = cpu_strides(p, GRAD_OUT),
+                                                     .index_strides = cpu_strides(p, INDICES),
+                                                     .in_strides = cpu_strides(p, GRAD_IN),
+                                                     .pool = *pool,
+                                                     .index_bytes = p->index_bytes};
+  else
+    to->args.avg_backward = (struct pg_avg_backward){.out_strides = cpu_strides(p, GRAD_OUT),
+                                                     .in_strides = cpu_strides(p, GRAD_IN),
+                                                     .pool = *pool,
+                                                     .divisor = p->divisor,
+                                                     .count_include_pad = p->include_pad};
+}
+
+static inline struct pg_problem cpu_problem_of(const struct problem *p) {
+  const struct reference_pooling r = problem_pooling(p);
+  const struct pg_pooling pool = {p->n, p->c, cpu_axis(&r.axis[0]), cpu_axis(&r.axis[1]),
+                                  cpu_axis(&r.axis[2])};
+  const struct pg_strides in = cpu_strides(p, GRAD_IN), out = cpu_strides(p, GRAD_OUT);
+  const struct pg_strides index = cpu_strides(p, INDICES);
+  const bool is_max = problem_is_max(p);
+  const int64_t bytes = (int64_t)float_formats[p->type].bytes;
+  struct pg_problem made = {.kernel = is_max ? PG_MAX_BACKWARD : PG_AVG_BACKWARD,
+                            .dtype = (aclDataType)float_formats[p->type].dtype};
+  made.facts = pg_facts_of(&(struct pg_subject){.pool = &pool,
+                                                .in = &in,
+                                                .out = &out,
+                                                .index = is_max ? &index : NULL,
+                                                .in_bytes = bytes,
+                                                .out_bytes = bytes,
+                                                .index_bytes = is_max ? p->index_bytes : 0,
+                                                .divisor = p->divisor});
+  cpu_set_arguments(&made, p, &pool);
+  return made;
+}
+
+static inline struct pg_problem cpu_problem(const char *line) {
+  const struct problem p = read_problem(line);
+  return cpu_problem_of(&p);
+}
+
+/* The choice of the method with this name; false when it does not fit. */
+static inline bool cpu_method(const struct pg_problem *p, const char *name,
+                              struct pg_choice *choice) {
+  for (int i = 0; pg_cpu_choose(p, i, choice); i++)
+    if (strcmp(choice->name, name) == 0) return true;
+  return false;
+}
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Methods that gather fall back to scattering where an index lies outside its window.  Scattering
+ * gives the same bits everywhere, so that a method which falls back too often is only slow: what
+ * tells is the part of the scratch memory that scattering computes in. */
+#include "ops_fixture.h"
+
+#include "cpu_problem.h"
+
+static const char *const gathering[] = {"channels_last", "pairs", "gather"};
+enum { GATHERING = sizeof gathering / sizeof gathering[0], UNTOUCHED = 0x5a };
+
+static char *room; /* scratch memory */
+
+static int set_up_room(void **state) {
+  room = aligned_alloc(PG_SCRATCH_ALIGNMENT, PG_SCRATCH_BYTES);
+  return room == NULL || set_up(state) != 0;
+}
+
+static int tear_down_room(void **state) {
+  free(room);
+  return tear_down(state);
+}
+
+static void *address_of(const struct trial *t, int tensor, size_t bytes) {
+  return t->memory[tensor].device + t->layout[tensor].offset * (int64_t)bytes;
+}
+
+/* Runs all items of the task; did it scatter? */
+static bool scatters(const struct pg_task *task) {
+  const struct pg_cpu_method *method = task->choice.method;
+  const atomic_bool stop = false;
+  struct pg_scratch scratch = {.stop = &stop, .room = room};
+  const char *fallback = pg_fallback_room(&scratch);
+  memset(room, UNTOUCHED, PG_SCRATCH_BYTES);
+  method->run(task, 0, task->choice.items, &scratch);
+  for (int64_t i = 0; i < PG_SCRATCH_FALLBACK; i++)
+    if (fallback[i] != UNTOUCHED) return true;
+  return false;
+}
+
+/* By this method, which fits; with the data of the trial. */
+static bool falls_back(const struct trial *t, const struct pg_problem *p,
+                       const struct pg_choice *choice) {
+  const size_t bytes = float_formats[t->problem.type].bytes;
+  struct pg_index_report report = {.position = INT64_MAX};
+  struct pg_task task = {.choice = *choice, .problem = *p};
+  struct pg_max_backward *a = &task.problem.args.max_backward;
+  a->grad_out = address_of(t, GRAD_OUT, bytes);
+  a->index = address_of(t, INDICES, (size_t)t->problem.index_bytes);
+  a->grad_in = address_of(t, GRAD_IN, bytes);
+  a->flags = calloc(1, (size_t)choice->workspace_bytes + 1);
+  a->report = &report;
+  assert_non_null(a->flags);
+  const bool scattered = scatters(&task);
+  free(a->flags);
+  return scattered;
+}
+
+/* A window that lies in the padding has no cell to name. */
+static bool every_output_names_a_cell(const struct trial *t) {
+  for (int64_t i = 0; i < t->outputs; i++)
+    if (t->index[i] < 0) return false;
+  return true;
+}
+
+/* Computes the problem by every method that gathers; says how many of them fell back.  *fit: how
+ * many there were. */
+static int count_fallbacks(const struct problem *problem, int *fit) {
+  const struct pg_problem p = cpu_problem_of(problem);
+  struct trial t;
+  struct pg_choice choice;
+  int fallbacks = 0;
+  *fit = 0;
+  if (!trial_open(&t, problem, &devices)) fail_msg("%s", t.why);
+  for (int i = 0; i < GATHERING && t.outputs > 0 && t.cells > 0; i++)
+    if (every_output_names_a_cell(&t) && cpu_method(&p, gathering[i], &choice)) {
+      (*fit)++;
+      fallbacks += falls_back(&t, &p, &choice);
+    }
+  trial_close(&t);
+  return fallbacks;
+}
+
+static void skip_without_a_cpu(void) {
+  if (strcmp(devices.at[0].backend, "cpu") != 0) SKIP("the first device is no CPU");
+}
+
+/* Windows of every pattern, rows and planes that are cut, three dimensions. */
+static const char *const lines[] = {
+    "max_pool2d f32 i64 in=2x3x66x70 kernel=2",
+    "max_pool2d f16 i32 in=2x3x66x70 kernel=3 stride=2 pad=1 ceil",
+    "max_pool2d bf16 i64 in=1x2x66x70 kernel=2x3 stride=3x2 ceil",
+    "max_pool2d f32 i32 in=1x2x67x71 kernel=2 stride=2 pad=1 indices=gap",
+    "max_pool2d f32 i64 in=1x2x200x300 kernel=4x3 stride=2 pad=2x1 ceil",
+    "max_pool2d f32 i64 in=1x2x40x1500 kernel=3 stride=2 pad=1",
+    "max_pool2d f32 i64 in=1x2x40x1500 kernel=3 stride=3 pad=1 grad_out=gap",
+    "max_pool2d f32 i64 in=1x2x40x45 kernel=2 stride=3x2 dilation=2",
+    "max_pool2d f16 i64 in=2x17x40x45 kernel=3 stride=2 pad=1 nhwc",
+    "max_pool2d f32 i32 in=1x16x40x45 kernel=3 stride=1 pad=1 nhwc",
+    "max_pool2d f32 i64 in=1x5x40x45 kernel=4 stride=1 pad=2 dilation=2 nhwc",
+    "max_pool2d bf16 i32 in=1x40x33x140 kernel=2 ceil nhwc",
+    "adaptive_max_pool2d f32 i64 in=1x2x97x61 out=90x50",
+    "adaptive_max_pool2d f32 i32 in=1x2x64x128 out=32x64",
+    "adaptive_max_pool3d f32 i64 in=1x3x6x20x18 out=3x10x9",
+    "adaptive_max_pool3d f16 i32 in=1x3x7x20x18 out=5x13x11",
+    "adaptive_max_pool3d f32 i64 in=1x2x15x31x29 out=9x16x20",
+    "adaptive_max_pool3d f32 i64 in=1x16x7x9x8 out=5x6x4 grad_out=permuted indices=permuted "
+    "grad_in=permuted",
+    "adaptive_max_pool3d bf16 i32 in=1x5x7x9x8 out=4x6x5 grad_out=permuted indices=permuted "
+    "grad_in=permuted",
+};
+enum { LINES = sizeof lines / sizeof lines[0] };
+
+static void indices_in_their_windows_are_gathered(void **state) {
+  (void)state;
+  skip_without_a_cpu();
+  for (int i = 0; i < LINES; i++) {
+    const struct problem p = read_problem(lines[i]);
+    int fit;
+    if (count_fallbacks(&p, &fit) > 0 || fit == 0) fail_msg("scattered: %s", lines[i]);
+  }
+}
+
+/* Else the first test could not fail. */
+static void other_indices_are_scattered(void **state) {
+  (void)state;
+  skip_without_a_cpu();
+  for (int i = 0; i < LINES; i++) {
+    struct problem p = read_problem(lines[i]);
+    int fit;
+    p.index = ANYWHERE;
+    const int fallbacks = count_fallbacks(&p, &fit);
+    if (fallbacks < fit) fail_msg("%d of %d scattered: %s", fallbacks, fit, lines[i]);
+  }
+}
+
+static void random_maxima_are_gathered(void **state) {
+  (void)state;
+  skip_without_a_cpu();
+  int tried = 0;
+  for (uint64_t seed = 0; seed < 1500; seed++) {
+    struct problem p = problem_random(seed, 5000);
+    int fit = 0;
+    if (!problem_is_max(&p)) continue;
+    p.index = FORWARD;
+    if (p.layout[INDICES] == EXPAND || p.layout[INDICES] == SCALAR) continue; /* others' maxima */
+    if (count_fallbacks(&p, &fit) > 0) {
+      char line[PROBLEM_TEXT];
+      problem_print(&p, line);
+      fail_msg("scattered: %s", line);
+    }
+    tried += fit;
+  }
+  assert_true(tried > 100);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(indices_in_their_windows_are_gathered),
+      cmocka_unit_test(other_indices_are_scattered),
+      cmocka_unit_test(random_maxima_are_gathered),
+  };
+  return cmocka_run_group_tests(tests, set_up_room, tear_down_room);
+}
