@@ -399,8 +399,6 @@ int main(void) {
       cmocka_unit_test(the_most_outputs_that_cells_touch_are_bounded),
       cmocka_unit_test(one_window_is_recognized),
       cmocka_unit_test(windows_that_tile_their_axis_are_recognized),
-}
-
       cmocka_unit_test(the_unit_axis_has_one_window_of_one_cell),
       cmocka_unit_test(huge_axes_do_not_overflow),
       cmocka_unit_test(a_rewritten_pooling_has_the_same_windows),
