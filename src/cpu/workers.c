@@ -15,9 +15,9 @@
 #include "cpu/float_env.h"
 #include "poolgrad.h"
 
-enum { THREADS_MAX = 1024, SHARES_MAX = 64, CHUNKS_PER_SHARE = 4, SPIN_NS = 100000 };
+enum { THREADS_MAX = 1024, SHARES_MAX = 64, PORTIONS_PER_SHARE = 4, SPIN_NS = 100000 };
 
-/* A run of items, taken in CHUNKS_PER_SHARE parts. */
+/* A run of items, taken in PORTIONS_PER_SHARE parts. */
 struct share {
   _Alignas(64) atomic_int next; /* first part nobody has taken */
 };
@@ -66,12 +66,12 @@ __attribute__((constructor(PG_FORK_OUTER))) static void watch_forks(void) {
   (void)pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-static void run_chunk(const struct job *job, int64_t chunk, struct pg_scratch *scratch) {
+static void run_portion(const struct job *job, int64_t portion, struct pg_scratch *scratch) {
   /* split evenly without a product that could overflow */
-  const int64_t chunks = (int64_t)job->shares * CHUNKS_PER_SHARE;
-  const int64_t base = job->items / chunks, rest = job->items % chunks;
-  const int64_t begin = base * chunk + (chunk < rest ? chunk : rest);
-  const int64_t end = begin + base + (chunk < rest);
+  const int64_t portions = (int64_t)job->shares * PORTIONS_PER_SHARE;
+  const int64_t base = job->items / portions, rest = job->items % portions;
+  const int64_t begin = base * portion + (portion < rest ? portion : rest);
+  const int64_t end = begin + base + (portion < rest);
   if (begin < end && !pg_is_stopped(scratch)) job->fn(job->args, begin, end, scratch);
 }
 
@@ -80,15 +80,15 @@ static void work(struct job *job, int thread, struct pg_scratch *scratch) {
     const int share = (thread + i) % job->shares;
     for (;;) {
       const int part = atomic_fetch_add_explicit(&job->share[share].next, 1, memory_order_relaxed);
-      if (part >= CHUNKS_PER_SHARE) break;
-      run_chunk(job, (int64_t)share * CHUNKS_PER_SHARE + part, scratch);
+      if (part >= PORTIONS_PER_SHARE) break;
+      run_portion(job, (int64_t)share * PORTIONS_PER_SHARE + part, scratch);
     }
   }
 }
 
 static bool has_untaken(struct job *job) {
   for (int i = 0; i < job->shares; i++)
-    if (atomic_load_explicit(&job->share[i].next, memory_order_relaxed) < CHUNKS_PER_SHARE)
+    if (atomic_load_explicit(&job->share[i].next, memory_order_relaxed) < PORTIONS_PER_SHARE)
       return true;
   return false;
 }
@@ -180,7 +180,7 @@ static void post(struct job *job) {
   pthread_mutex_unlock(&workers.lock);
 }
 
-/* Workers are in their last chunk now: sleeping would cost more than waiting for them. */
+/* Workers are in their last portion now: sleeping would cost more than waiting for them. */
 static void spin_until_left(const struct job *job) {
   const int64_t end = pg_now_ns() + SPIN_NS;
   while (atomic_load(&job->inside) > 0 && pg_now_ns() < end)
