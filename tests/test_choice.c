@@ -141,6 +141,8 @@ static void one_window_takes_many_planes(void **state) {
       {"avg_pool2d in=8x8x8x8 kernel=8 grad_in=rows", {"columns", "rows", "any"}},
       {"adaptive_avg_pool3d in=8x8x2x4x4 out=1x1x1", {"one_window", "columns", "rows", "any"}},
       {"adaptive_avg_pool3d in=8x8x2x4x4 out=2x1x1", {"columns", "rows", "any"}},
+      {"avg_pool2d in=16x4x1x1 kernel=1",
+       {"channels_last", "one_window", "columns", "rows", "any"}},
       {"adaptive_avg_pool3d f64 in=8x8x2x4x4 out=1x1x1", {"one_window", "any"}},
       {"adaptive_avg_pool3d f64 in=7x9x2x4x4 out=1x1x1", {"any"}},
   };
@@ -165,6 +167,10 @@ static void columns_take_few_windows(void **state) {
       {"adaptive_avg_pool3d in=1x1x1x2x8 out=1x5x8", {"columns", "rows", "any"}}, /* 1, 3, 1 */
       {"adaptive_avg_pool3d in=1x1x4x2x8 out=3x5x8", {"rows", "any"}},            /* 2, 3, 1 */
       {"adaptive_avg_pool3d in=1x1x2x4x8 out=5x3x8", {"rows", "any"}},            /* 3, 2, 1 */
+      /* four rows of cells for a row of outputs, unless rows are at most two vectors */
+      {"avg_pool2d in=1x1x16x33 kernel=3x1", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x16x33 kernel=4x1", {"rows", "any"}},
+      {"avg_pool2d in=1x1x16x8 kernel=4x1", {"columns", "rows", "any"}},
   };
   CHECK_ROWS(rows);
 }
@@ -173,12 +179,12 @@ static void columns_take_few_windows(void **state) {
 static void divisors_that_floats_do_not_hold_are_left_to_any(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"avg_pool2d in=1x1x4096x4096 kernel=4096", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x4096x4096 kernel=4096", {"rows", "any"}},
       {"avg_pool2d in=1x1x4097x4096 kernel=4097x4096", {"any"}},
       {"avg_pool2d in=1x4x4096x4096 kernel=4096 grad_out=permuted grad_in=permuted",
-       {"channels_last", "columns", "rows", "any"}},
+       {"channels_last", "rows", "any"}},
       {"avg_pool2d in=1x4x4097x4096 kernel=4097x4096 grad_out=permuted grad_in=permuted", {"any"}},
-      {"avg_pool2d in=1x1x4097x4096 kernel=4097x4096 divisor=3", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x4097x4096 kernel=4097x4096 divisor=3", {"rows", "any"}},
   };
   CHECK_ROWS(rows);
 }
@@ -285,6 +291,13 @@ static void pairs_need_wide_rows(void **state) {
   check_limit("pairs", "max_pool2d in=1x1x4x4096 kernel=2", "max_pool2d in=1x1x4x4098 kernel=2");
   assert_true(fits("adaptive_max_pool2d in=1x1x512x64 out=1024x32", "pairs"));
   check_right("adaptive_max_pool2d in=1x1x512x64 out=1024x32"); /* the most rows of outputs */
+}
+
+/* Rows of more than two vectors are copied faster than they are computed in columns. */
+static void columns_leave_wide_rows_of_high_windows(void **state) {
+  (void)state;
+  check_limit_at("columns", "avg_pool2d in=1x1x16x%d kernel=4x1 seed=%d", (int[]){2 * lanes(), 1},
+                 (int[]){2 * lanes() + 1, 1});
 }
 
 /* One row of 256 cells is the least of a box.  It lies in as many rows of outputs as windows are
@@ -464,6 +477,7 @@ int main(void) {
       cmocka_unit_test(small_planes_are_gathered_in_one_piece),
       cmocka_unit_test(vectors_hold_the_outputs_of_their_cells),
       cmocka_unit_test(pairs_need_wide_rows),
+      cmocka_unit_test(columns_leave_wide_rows_of_high_windows),
       cmocka_unit_test(rows_hold_16384_quotients),
       cmocka_unit_test(averages_of_channels_last_have_room),
       cmocka_unit_test(boxes_have_the_sizes_that_were_measured),

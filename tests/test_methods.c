@@ -17,6 +17,7 @@ static const struct {
     {"max_pool2d f16 i64 in=1x32x12x12 kernel=2 nhwc", {"channels_last", "scatter"}},
     {"adaptive_max_pool2d f32 i64 in=1x2x64x64 out=2x2", {"scatter"}},
     {"avg_pool2d f32 in=1x2x64x64 kernel=2", {"columns", "rows", "any"}},
+    {"avg_pool2d f32 in=1x2x64x64 kernel=4", {"rows", "any"}},
     {"avg_pool2d f32 in=1x2x64x64 kernel=7 stride=1 pad=3", {"rows", "any"}},
     {"avg_pool2d f32 in=1x32x20x20 kernel=3 grad_out=permuted grad_in=permuted",
      {"channels_last", "columns", "rows", "any"}},
