@@ -55,42 +55,54 @@ static void check_rows(const struct row *rows, size_t count) {
 static void gather_takes_many_outputs_in_few_windows(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"max_pool2d in=1x1x24x24 kernel=3", {"gather", "scatter"}},         /* 64 outputs */
-      {"max_pool2d in=1x1x21x27 kernel=3", {"scatter"}},                   /* 63 */
-      {"max_pool2d in=1x1x31x33 kernel=4 pad=1x0", {"gather", "scatter"}}, /* 64 of 1023 cells */
-      {"max_pool2d in=1x1x32x32 kernel=4", {"scatter"}},                   /* 64 of 1024 cells */
-      {"max_pool2d in=1x1x32x32 kernel=5x3 stride=3", {"gather", "scatter"}},
-      {"max_pool2d in=1x1x32x32 kernel=7x3 stride=3", {"scatter"}},
-      {"max_pool2d in=1x1x32x32 kernel=3x5 stride=3", {"gather", "scatter"}},
-      {"max_pool2d in=1x1x32x32 kernel=3x7 stride=3", {"scatter"}},
-      {"adaptive_max_pool3d in=1x1x4x12x12 out=3x12x12", {"gather", "scatter"}},
-      {"adaptive_max_pool3d in=1x1x2x12x12 out=5x12x12", {"scatter"}}, /* 3 windows along D */
-      {"adaptive_max_pool3d in=1x1x64x64x64 out=32x32x32", {"gather", "scatter"}}, /* one slice */
-      {"max_pool2d in=1x1x1x2147475455 kernel=1x3", {"gather", "scatter"}}, /* 2^31 - 1 - 8192 */
-      {"max_pool2d in=1x1x1x2147475456 kernel=1x3", {"scatter"}},
+      {"max_pool2d bf16 in=1x1x24x24 kernel=3", {"gather", "scatter"}}, /* 64 outputs */
+      {"max_pool2d bf16 in=1x1x21x27 kernel=3", {"scatter"}},           /* 63 */
+      {"max_pool2d bf16 in=1x1x31x33 kernel=4 pad=1x0",
+       {"gather", "scatter"}},                                /* 64 of 1023 cells */
+      {"max_pool2d bf16 in=1x1x32x32 kernel=4", {"scatter"}}, /* 64 of 1024 cells */
+      {"max_pool2d bf16 in=1x1x32x32 kernel=5x3 stride=3", {"gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x32x32 kernel=7x3 stride=3", {"scatter"}},
+      {"max_pool2d bf16 in=1x1x32x32 kernel=3x5 stride=3", {"gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x32x32 kernel=3x7 stride=3", {"scatter"}},
+      {"adaptive_max_pool3d bf16 in=1x1x4x12x12 out=3x12x12", {"gather", "scatter"}},
+      {"adaptive_max_pool3d bf16 in=1x1x2x12x12 out=5x12x12", {"scatter"}}, /* 3 windows along D */
+      {"adaptive_max_pool3d bf16 in=1x1x64x64x64 out=32x32x32",
+       {"gather", "scatter"}}, /* one slice */
+      {"max_pool2d bf16 in=1x1x1x2147475455 kernel=1x3",
+       {"gather", "scatter"}}, /* 2^31 - 1 - 8192 */
+      {"max_pool2d bf16 in=1x1x1x2147475456 kernel=1x3", {"scatter"}},
+      /* floats only where a box is one slice */
+      {"max_pool2d f32 in=1x1x24x24 kernel=3", {"scatter"}},
+      {"adaptive_max_pool3d f32 in=1x1x64x64x64 out=32x32x32", {"gather", "scatter"}},
+      {"adaptive_max_pool3d f32 in=1x1x64x64x32 out=32x32x16", {"scatter"}}, /* two slices */
+      {"adaptive_max_pool3d f32 in=1x1x1x64x64 out=1x32x31", {"scatter"}},   /* no depth */
   };
   CHECK_ROWS(rows);
 }
 
-/* Windows of rows that do not lie side by side as pairs need it.  (Where pairs fit, so does gather:
- * it compares the positions that pairs compare.) */
+/* Windows of rows that do not lie side by side as pairs need it.  (Where pairs fit halves, so does
+ * gather: it compares the positions that pairs compare.) */
 static void pairs_need_windows_that_slide_by_two(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"max_pool2d in=1x1x64x64 kernel=2", {"pairs", "gather", "scatter"}},
-      {"max_pool2d in=1x1x64x65 kernel=2x3 stride=2", {"pairs", "gather", "scatter"}},
-      {"max_pool2d in=1x1x64x64 kernel=2 stride=2x3", {"gather", "scatter"}},
-      {"max_pool2d in=1x1x64x64 kernel=2x1 stride=2", {"gather", "scatter"}},
-      {"max_pool2d in=1x1x64x64 kernel=2x4 stride=2", {"gather", "scatter"}},
-      {"max_pool2d in=1x1x64x64 kernel=2 stride=2 dilation=1x2", {"gather", "scatter"}},
-      {"max_pool2d in=1x1x64x64 kernel=2 stride=2 dilation=2x1", {"gather", "scatter"}},
-      {"max_pool2d in=1x1x64x64 kernel=5x2 stride=2", {"scatter"}}, /* 3 windows along H */
-      {"max_pool2d in=1x1x64x64 kernel=2 stride=8x2", {"scatter"}}, /* one output for 16 cells */
-      {"adaptive_max_pool2d in=1x1x64x64 out=32x32", {"pairs", "gather", "scatter"}},
-      {"adaptive_max_pool2d in=1x1x64x64 out=33x32", {"gather", "scatter"}},
-      {"adaptive_max_pool3d in=1x1x2x64x64 out=2x32x32", {"gather", "scatter"}},
-      {"max_pool2d in=1x1x1100705x1951 kernel=2", {"pairs", "gather", "scatter"}},
-      {"max_pool2d in=1x1x1048572x2048 kernel=2", {"scatter"}}, /* 2^31 - 8192 cells */
+      {"max_pool2d bf16 in=1x1x64x64 kernel=2", {"pairs", "gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x64x65 kernel=2x3 stride=2", {"pairs", "gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x64x64 kernel=2 stride=2x3", {"gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x64x64 kernel=2x1 stride=2", {"gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x64x64 kernel=2x4 stride=2", {"gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x64x64 kernel=2 stride=2 dilation=1x2", {"gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x64x64 kernel=2 stride=2 dilation=2x1",
+       {"pairs", "gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x64x64 kernel=5x2 stride=2", {"scatter"}}, /* 3 windows along H */
+      {"max_pool2d bf16 in=1x1x64x64 kernel=2 stride=8x2",
+       {"scatter"}}, /* one output for 16 cells */
+      {"adaptive_max_pool2d bf16 in=1x1x64x64 out=32x32", {"pairs", "gather", "scatter"}},
+      {"adaptive_max_pool2d bf16 in=1x1x64x64 out=33x32", {"pairs", "gather", "scatter"}},
+      {"adaptive_max_pool2d bf16 in=1x1x64x64 out=32x33", {"gather", "scatter"}},
+      {"adaptive_max_pool3d bf16 in=1x1x2x64x64 out=2x32x32", {"gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x1100705x1951 kernel=2", {"pairs", "gather", "scatter"}},
+      {"max_pool2d bf16 in=1x1x1048572x2048 kernel=2", {"scatter"}}, /* 2^31 - 8192 cells */
+      {"max_pool2d f32 in=1x1x64x64 kernel=2", {"pairs", "scatter"}},
   };
   CHECK_ROWS(rows);
 }
@@ -100,19 +112,20 @@ static void pairs_need_windows_that_slide_by_two(void **state) {
 static void max_takes_channels_last(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"max_pool2d in=1x4x8x8 kernel=2 nhwc", {"channels_last", "scatter"}},
-      {"max_pool2d in=1x3x8x8 kernel=2 nhwc", {"scatter"}},
-      {"max_pool2d in=1x4x8x8 kernel=2 nhwc grad_out=permuted", {"scatter"}},
-      {"max_pool2d in=1x4x8x8 kernel=2 nhwc indices=permuted", {"scatter"}},
-      {"max_pool2d in=1x4x8x8 kernel=2 nhwc grad_in=permuted", {"scatter"}},
-      {"max_pool2d in=1x4x128x8 kernel=63x2 stride=1 nhwc", {"channels_last", "scatter"}},
-      {"max_pool2d in=1x4x128x8 kernel=64x2 stride=1 nhwc", {"scatter"}},
+      {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x3x8x8 kernel=2 nhwc", {"scatter"}},
+      {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc grad_out=permuted", {"scatter"}},
+      {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc indices=permuted", {"scatter"}},
+      {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc grad_in=permuted", {"scatter"}},
+      {"max_pool2d bf16 in=1x4x128x8 kernel=63x2 stride=1 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x4x128x8 kernel=64x2 stride=1 nhwc", {"scatter"}},
       /* 64 rows of 4 or 5 outputs and 3 places, with 16 channels: 8192 places are there */
-      {"max_pool2d in=1x16x128x16 kernel=63x4 stride=1 nhwc", {"channels_last", "scatter"}},
-      {"max_pool2d in=1x16x128x16 kernel=63x5 stride=1 nhwc", {"scatter"}},
-      {"max_pool2d in=1x512x64x2 kernel=2x1 nhwc", {"channels_last", "gather", "scatter"}},
-      {"max_pool2d in=1x4x1x2147475455 kernel=1x3 nhwc", {"channels_last", "gather", "scatter"}},
-      {"max_pool2d in=1x4x1x2147475456 kernel=1x3 nhwc", {"scatter"}},
+      {"max_pool2d bf16 in=1x16x128x16 kernel=63x4 stride=1 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x16x128x16 kernel=63x5 stride=1 nhwc", {"scatter"}},
+      {"max_pool2d bf16 in=1x512x64x2 kernel=2x1 nhwc", {"channels_last", "gather", "scatter"}},
+      {"max_pool2d bf16 in=1x4x1x2147475455 kernel=1x3 nhwc",
+       {"channels_last", "gather", "scatter"}},
+      {"max_pool2d bf16 in=1x4x1x2147475456 kernel=1x3 nhwc", {"scatter"}},
   };
   CHECK_ROWS(rows);
 }
@@ -128,6 +141,8 @@ static void one_window_takes_many_planes(void **state) {
       {"avg_pool2d in=8x8x8x8 kernel=8 grad_in=rows", {"columns", "rows", "any"}},
       {"adaptive_avg_pool3d in=8x8x2x4x4 out=1x1x1", {"one_window", "columns", "rows", "any"}},
       {"adaptive_avg_pool3d in=8x8x2x4x4 out=2x1x1", {"columns", "rows", "any"}},
+      {"avg_pool2d in=16x4x1x1 kernel=1",
+       {"channels_last", "one_window", "columns", "rows", "any"}},
       {"adaptive_avg_pool3d f64 in=8x8x2x4x4 out=1x1x1", {"one_window", "any"}},
       {"adaptive_avg_pool3d f64 in=7x9x2x4x4 out=1x1x1", {"any"}},
   };
@@ -152,6 +167,10 @@ static void columns_take_few_windows(void **state) {
       {"adaptive_avg_pool3d in=1x1x1x2x8 out=1x5x8", {"columns", "rows", "any"}}, /* 1, 3, 1 */
       {"adaptive_avg_pool3d in=1x1x4x2x8 out=3x5x8", {"rows", "any"}},            /* 2, 3, 1 */
       {"adaptive_avg_pool3d in=1x1x2x4x8 out=5x3x8", {"rows", "any"}},            /* 3, 2, 1 */
+      /* four rows of cells for a row of outputs, unless rows are at most two vectors */
+      {"avg_pool2d in=1x1x16x33 kernel=3x1", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x16x33 kernel=4x1", {"rows", "any"}},
+      {"avg_pool2d in=1x1x16x8 kernel=4x1", {"columns", "rows", "any"}},
   };
   CHECK_ROWS(rows);
 }
@@ -160,12 +179,12 @@ static void columns_take_few_windows(void **state) {
 static void divisors_that_floats_do_not_hold_are_left_to_any(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"avg_pool2d in=1x1x4096x4096 kernel=4096", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x4096x4096 kernel=4096", {"rows", "any"}},
       {"avg_pool2d in=1x1x4097x4096 kernel=4097x4096", {"any"}},
       {"avg_pool2d in=1x4x4096x4096 kernel=4096 grad_out=permuted grad_in=permuted",
-       {"channels_last", "columns", "rows", "any"}},
+       {"channels_last", "rows", "any"}},
       {"avg_pool2d in=1x4x4097x4096 kernel=4097x4096 grad_out=permuted grad_in=permuted", {"any"}},
-      {"avg_pool2d in=1x1x4097x4096 kernel=4097x4096 divisor=3", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x4097x4096 kernel=4097x4096 divisor=3", {"rows", "any"}},
   };
   CHECK_ROWS(rows);
 }
@@ -226,12 +245,12 @@ static void check_limit_at(const char *method, const char *form, const int fitti
 static void gather_stages_8192_outputs(void **state) {
   (void)state;
   const int most = 8192 / 4 - 2 * lanes(); /* in each of four rows */
-  check_limit_at("gather", "max_pool2d in=1x1x4x%d kernel=1 seed=%d", (int[]){most, 1},
+  check_limit_at("gather", "max_pool2d bf16 in=1x1x4x%d kernel=1 seed=%d", (int[]){most, 1},
                  (int[]){most + 1, 1});
-  check_limit_at("gather", "adaptive_max_pool3d in=1x1x2x2x%d out=2x2x%d", (int[]){most, most},
+  check_limit_at("gather", "adaptive_max_pool3d bf16 in=1x1x2x2x%d out=2x2x%d", (int[]){most, most},
                  (int[]){most + 1, most + 1});
-  check_limit("gather", "max_pool2d in=1x1x1x4095 kernel=1x2 stride=1 pad=0x1 grad_out=gap",
-              "max_pool2d in=1x1x1x4096 kernel=1x2 stride=1 pad=0x1 grad_out=gap");
+  check_limit("gather", "max_pool2d bf16 in=1x1x1x4095 kernel=1x2 stride=1 pad=0x1 grad_out=gap",
+              "max_pool2d bf16 in=1x1x1x4096 kernel=1x2 stride=1 pad=0x1 grad_out=gap");
 }
 
 /* Planes of up to 4096 contiguous outputs are staged in one piece, which saves the vectors behind
@@ -239,15 +258,18 @@ static void gather_stages_8192_outputs(void **state) {
 static void small_planes_are_gathered_in_one_piece(void **state) {
   (void)state;
   const bool few_lanes = lanes() == 4;
-  assert_true(fits("max_pool2d in=1x2x512x8 kernel=1", "gather"));
-  assert_int_equal(fits("max_pool2d in=1x2x512x8 kernel=1 grad_out=gap", "gather"), few_lanes);
-  assert_int_equal(fits("max_pool2d in=1x2x512x8 kernel=1 indices=gap", "gather"), few_lanes);
-  assert_true(fits("max_pool2d in=1x2x512x4 kernel=1x2", "gather"));
-  assert_int_equal(fits("max_pool2d in=1x2x512x2 kernel=1x2", "gather"), few_lanes); /* one a row */
-  assert_int_equal(fits("adaptive_max_pool3d in=1x2x2x256x8 out=2x256x8", "gather"), few_lanes);
-  assert_true(fits("max_pool2d in=1x1x511x7 kernel=2 stride=1 pad=1", "gather")); /* 512 x 8 */
-  assert_int_equal(fits("max_pool2d in=1x1x455x8 kernel=2 stride=1 pad=1", "gather"), few_lanes);
-  check_right("max_pool2d in=1x1x511x7 kernel=2 stride=1 pad=1");
+  assert_true(fits("max_pool2d bf16 in=1x2x512x8 kernel=1", "gather"));
+  assert_int_equal(fits("max_pool2d bf16 in=1x2x512x8 kernel=1 grad_out=gap", "gather"), few_lanes);
+  assert_int_equal(fits("max_pool2d bf16 in=1x2x512x8 kernel=1 indices=gap", "gather"), few_lanes);
+  assert_true(fits("max_pool2d bf16 in=1x2x512x4 kernel=1x2", "gather"));
+  assert_int_equal(fits("max_pool2d bf16 in=1x2x512x2 kernel=1x2", "gather"),
+                   few_lanes); /* one a row */
+  assert_int_equal(fits("adaptive_max_pool3d bf16 in=1x2x2x256x8 out=2x256x8", "gather"),
+                   few_lanes);
+  assert_true(fits("max_pool2d bf16 in=1x1x511x7 kernel=2 stride=1 pad=1", "gather")); /* 512 x 8 */
+  assert_int_equal(fits("max_pool2d bf16 in=1x1x455x8 kernel=2 stride=1 pad=1", "gather"),
+                   few_lanes);
+  check_right("max_pool2d bf16 in=1x1x511x7 kernel=2 stride=1 pad=1");
 }
 
 /* LANES cells look at outputs in LANES places.  With two outputs for a cell that holds for half as
@@ -256,18 +278,26 @@ static void vectors_hold_the_outputs_of_their_cells(void **state) {
   (void)state;
   const int half = lanes() / 2;
   const int fitting[] = {half, 2 * half}, too_large[] = {half + 1, 2 * half + 2};
-  check_limit_at("gather", "adaptive_max_pool2d in=1x1x32x%d out=32x%d", fitting, too_large);
+  check_limit_at("gather", "adaptive_max_pool2d bf16 in=1x1x32x%d out=32x%d", fitting, too_large);
   check_limit_at("rows", "adaptive_avg_pool3d in=1x1x1x32x%d out=1x32x%d", fitting, too_large);
   check_limit_at("rows", "adaptive_avg_pool3d in=1x1x1x8x1 out=1x8x%d seed=%d",
                  (int[]){lanes() - 1, 1}, (int[]){lanes(), 1});
 }
 
-/* Two vectors of outputs in a row. */
+/* At least 32 outputs in a row, and whole rows in a box. */
 static void pairs_need_wide_rows(void **state) {
   (void)state;
-  const int least = 2 * lanes();
-  check_limit_at("pairs", "max_pool2d in=1x1x8x%d kernel=2 seed=%d", (int[]){2 * least, 1},
-                 (int[]){2 * least - 2, 1});
+  check_limit("pairs", "max_pool2d in=1x1x8x64 kernel=2", "max_pool2d in=1x1x8x62 kernel=2");
+  check_limit("pairs", "max_pool2d in=1x1x4x4096 kernel=2", "max_pool2d in=1x1x4x4098 kernel=2");
+  assert_true(fits("adaptive_max_pool2d in=1x1x512x64 out=1024x32", "pairs"));
+  check_right("adaptive_max_pool2d in=1x1x512x64 out=1024x32"); /* the most rows of outputs */
+}
+
+/* Rows of more than two vectors are copied faster than they are computed in columns. */
+static void columns_leave_wide_rows_of_high_windows(void **state) {
+  (void)state;
+  check_limit_at("columns", "avg_pool2d in=1x1x16x%d kernel=4x1 seed=%d", (int[]){2 * lanes(), 1},
+                 (int[]){2 * lanes() + 1, 1});
 }
 
 /* One row of 256 cells is the least of a box.  It lies in as many rows of outputs as windows are
@@ -301,14 +331,6 @@ static void averages_of_channels_last_have_room(void **state) {
 #undef LAST
 }
 
-/* 8192 outputs are staged, and three rows of them more than a box of two rows needs. */
-static void pairs_stage_8192_outputs(void **state) {
-  (void)state;
-  const int most = (8192 / 5 - lanes()) / lanes() * lanes(); /* in each of five rows */
-  check_limit_at("pairs", "max_pool2d in=1x1x4x%d kernel=2 seed=%d", (int[]){2 * most, 1},
-                 (int[]){2 * most + 2, 1});
-}
-
 /* --- Boxes --- */
 
 static const struct {
@@ -318,9 +340,10 @@ static const struct {
     /* runs of 4096 cells; of 8192 where rows are wide, so that few boxes share windows */
     {"max_pool2d in=1x1x64x1024 kernel=3 stride=1", "scatter", 1, 1, 4, 1024},
     {"max_pool2d in=1x1x64x1025 kernel=3 stride=1", "scatter", 1, 1, 7, 1025},
-    {"max_pool2d in=1x1x64x1024 kernel=3", "gather", 1, 1, 4, 1024},
-    {"max_pool2d in=1x1x64x1025 kernel=3", "gather", 1, 1, 7, 1025},
+    {"max_pool2d bf16 in=1x1x64x1024 kernel=3", "gather", 1, 1, 4, 1024},
+    {"max_pool2d bf16 in=1x1x64x1025 kernel=3", "gather", 1, 1, 7, 1025},
     {"max_pool2d in=1x1x64x1024 kernel=2", "pairs", 1, 1, 4, 1024},
+    {"max_pool2d in=1x1x64x1025 kernel=2", "pairs", 1, 1, 7, 1025},
     {"avg_pool2d in=1x1x64x1024 kernel=3 stride=1", "any", 1, 1, 4, 1024},
     {"avg_pool2d in=1x1x64x1025 kernel=3 stride=1", "any", 1, 1, 3, 1025},
     {"avg_pool2d in=8x16x8x8 kernel=8", "one_window", 64, 1, 8, 8},
@@ -417,12 +440,12 @@ static void workspaces_have_a_flag_for_each_item(void **state) {
   static const char *const methods[] = {"channels_last", "pairs", "gather", "scatter"};
   for (int i = 0; i < 4; i++) {
     const bool last = i == 0;
-    const struct pg_choice cut = choice_of(
-        last ? "max_pool2d in=2x16x66x64 kernel=2 nhwc" : "max_pool2d in=2x3x66x64 kernel=2",
-        methods[i]);
-    const struct pg_choice whole = choice_of(
-        last ? "max_pool2d in=2x16x32x64 kernel=2 nhwc" : "max_pool2d in=2x3x64x64 kernel=2",
-        methods[i]);
+    const struct pg_choice cut = choice_of(last ? "max_pool2d bf16 in=2x16x66x64 kernel=2 nhwc"
+                                                : "max_pool2d bf16 in=2x3x66x64 kernel=2",
+                                           methods[i]);
+    const struct pg_choice whole = choice_of(last ? "max_pool2d bf16 in=2x16x32x64 kernel=2 nhwc"
+                                                  : "max_pool2d bf16 in=2x3x64x64 kernel=2",
+                                             methods[i]);
     assert_int_equal(cut.items, pg_tiling_items(&cut.tiling));
     assert_true(pg_tiling_cuts(&cut.tiling) && !pg_tiling_cuts(&whole.tiling));
     assert_int_equal(cut.workspace_bytes, cut.items * 4);
@@ -454,9 +477,9 @@ int main(void) {
       cmocka_unit_test(small_planes_are_gathered_in_one_piece),
       cmocka_unit_test(vectors_hold_the_outputs_of_their_cells),
       cmocka_unit_test(pairs_need_wide_rows),
+      cmocka_unit_test(columns_leave_wide_rows_of_high_windows),
       cmocka_unit_test(rows_hold_16384_quotients),
       cmocka_unit_test(averages_of_channels_last_have_room),
-      cmocka_unit_test(pairs_stage_8192_outputs),
       cmocka_unit_test(boxes_have_the_sizes_that_were_measured),
       cmocka_unit_test(boxes_of_rows_have_room_between_rows),
       cmocka_unit_test(boxes_of_rows_touch_1024_rows),

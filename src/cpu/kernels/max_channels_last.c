@@ -43,12 +43,6 @@ struct last_windows {
   int64_t lines, slices;
 };
 
-/* t modulo step if t < times * step, else no less than step. */
-static inline ints folded(ints t, ints step, int64_t times) {
-  for (int64_t i = 1; i < times; i++) t = least_u(t, sub_i(t, step));
-  return t;
-}
-
 /* How far along W an index lies from the start of its window; far if it is in none of its rows. */
 static inline ints distance(const struct last_windows *o, ints index, int32_t start,
                             const int64_t lines) {
@@ -406,7 +400,7 @@ static bool make_last_slice(struct max_last *k, const struct pg_box *box, int64_
 /* False when an index lies outside its window; what was written is then to be written again. */
 static bool make_last_box(struct max_last *k, const struct pg_box *box) {
   pg_covers_make(&k->covers, k->pool, box, 0);
-  know_windows(&k->windows, &k->pool->w, k->covers.w.outputs);
+  make_windows(&k->windows, &k->pool->w, k->covers.w.outputs);
   k->pitch = (pg_length(k->covers.w.outputs) + PLACES_BEHIND) * box->planes + LANES;
   bool fine = true;
   for (int64_t d = 0; d < pg_length(box->d) && fine; d++) fine = make_last_slice(k, box, d);
@@ -423,7 +417,7 @@ static void max_last_items(const void *args, int64_t begin, int64_t end,
   k->pool = &facts->pool;
   k->args = &task->problem.args.max_backward;
   k->grad_in = grad_in_of(facts, k->args->grad_in, &k->args->in_strides);
-  forget_windows(&k->windows);
+  clear_windows(&k->windows);
   pg_covers_begin(&k->covers);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(&task->choice.tiling, k->pool, item);

@@ -11,25 +11,19 @@
 
 enum { BOX_CELLS = 4096, WIDE_BOX_CELLS = 8192, LEAST_OUTPUTS = 64, MOST_CELLS_PER_OUTPUT = 16 };
 
-/* Staged outputs stand row by row, `pitch` places apart, with places behind each row that name no
- * cell.  Small whole planes whose outputs are contiguous are staged in one piece instead, one row
- * directly behind the other: the last cells of a row then look at the first output of the next row
- * as well, whose window is too far left to name them. */
+/* Small whole planes whose outputs are contiguous are staged in one piece, one row directly behind
+ * the other: the last cells of a row then look at the first output of the next row as well, whose
+ * window is too far left to name them. */
 struct gather {
-  _Alignas(LINE) int32_t index[STAGED + 2 * LANES];
-  _Alignas(LINE) float grad[STAGED + 2 * LANES];
+  struct staging staging;
   const struct pg_task *task;
   const struct pg_facts *facts;
   const struct pg_max_backward *args;
   struct grad_in grad_in;
   bool one_piece;
   bool close; /* all outputs that LANES neighbouring cells look at fit into one vector */
-  int64_t pitch;
-  int64_t ahead; /* prefetch distance, in outputs */
-  /* Row by row: the windows along W of the outputs that touch the box.  In one piece: those of all
-   * outputs of the plane; `start` is then the position of a window's first cell in the plane, and
-   * end[] and height are used as well. */
-  struct width_windows windows;
+  /* In one piece, staging.windows has the windows of all outputs of the plane: `start` is the
+   * position of a window's first cell in the plane, and end[] and height are used as well. */
   int32_t end[STAGED_WIDTH + LANES]; /* the position behind the last cell of each window */
   int64_t height;                    /* the number of rows of the highest window */
   struct pg_covers covers;
@@ -45,7 +39,7 @@ static bool stages_in_one_piece(const struct pg_facts *f) {
   return f->out.planes && !f->has_depth && f->pool.w.out >= 2 && f->outputs <= STAGED_WIDTH;
 }
 
-static void know_all_windows(struct gather *k) {
+static void make_all_windows(struct gather *k) {
   const struct pg_pooling *p = &k->facts->pool;
   k->height = 0;
   for (int64_t oh = 0, i = 0; oh < p->h.out; oh++) {
@@ -53,50 +47,42 @@ static void know_all_windows(struct gather *k) {
     k->height = most(k->height, pg_length(h));
     for (int64_t ow = 0; ow < p->w.out; ow++, i++) {
       const struct pg_range w = pg_window_clip(&p->w, pg_window(&p->w, ow));
-      k->windows.start[i] = (int32_t)(h.begin * p->w.in + w.begin);
-      k->windows.length[i] = (int32_t)pg_length(w);
+      k->staging.windows.start[i] = (int32_t)(h.begin * p->w.in + w.begin);
+      k->staging.windows.length[i] = (int32_t)pg_length(w);
       k->end[i] = (int32_t)((h.end - 1) * p->w.in + w.end);
     }
   }
 }
 
-/* Which of LANES indices lie in the windows of the outputs from i on?  As in_windows, but each lane
- * has its own first row; `end` stops what lies below the last row of a clipped window. */
+/* Which of LANES indices lie in the windows of the outputs from i on?  As in stage_shape, but each
+ * lane has its own first row, and `end` stops what lies below the last row of a clipped window. */
 static inline truths in_known_windows(const struct gather *k, ints index, int64_t i) {
   const ints width = all_i((int32_t)k->facts->pool.w.in);
-  ints along = sub_i(index, load_i32(k->windows.start + i)), nearest = along;
-  for (int64_t h = 1; h < k->height; h++) {
-    along = sub_i(along, width);
-    nearest = least_u(nearest, along);
-  }
-  return both(below(nearest, load_i32(k->windows.length + i)), below(index, load_i32(k->end + i)));
-}
-
-/* Places that stand for no output name no cell. */
-static inline void end_staged_row(int32_t *index, int64_t count) {
-  store_i32(index + count, all_i(-1));
-  store_i32(index + count + LANES, all_i(-1));
+  const struct width_windows *windows = &k->staging.windows;
+  const ints along = folded(sub_i(index, load_i32(windows->start + i)), width, k->height);
+  return both(below(along, load_i32(windows->length + i)), below(index, load_i32(k->end + i)));
 }
 
 static inline __attribute__((always_inline)) bool stage_plane(struct gather *k,
                                                               const struct output_row *o,
-                                                              const bool wide) {
+                                                              const bool is_i64) {
   ints high = all_i(0), x;
   truths fine = below(high, all_i(1));
   int64_t i = 0;
   for (; i + LANES <= o->count; i += LANES) {
-    x = load_index(o->index, wide, i, k->ahead, &high);
+    x = load_index(o->index, is_i64, i, k->staging.ahead, &high);
     fine = both(fine, in_known_windows(k, x, i));
-    store_i32(k->index + i, x);
+    store_i32(k->staging.index + i, x);
   }
   if (!every(fine, LANES) || !high_halves_are_zero(high)) return false;
   if (i < o->count) {
-    if (!load_last_index(o->index, wide, i, o->count - i, &x)) return false;
+    if (!load_last_index(o->index, is_i64, i, o->count - i, &x)) return false;
     if (!every(in_known_windows(k, x, i), o->count - i)) return false;
-    store_i32(k->index + i, x);
+    store_i32(k->staging.index + i, x);
   }
-  widen(o->grad, 1, o->count, k->ahead, k->grad);
-  end_staged_row(k->index, o->count);
+  widen(o->grad, 1, o->count, k->staging.ahead, k->staging.grad);
+  store_i32(k->staging.index + o->count, all_i(-1)); /* these places name no cell */
+  store_i32(k->staging.index + o->count + LANES, all_i(-1));
   return true;
 }
 
@@ -104,23 +90,15 @@ static inline __attribute__((always_inline)) bool stage_plane(struct gather *k,
  */
 static bool stage_box(struct gather *k, const struct pg_max_plane *t) {
   const struct pg_covers *m = &k->covers;
-  const struct pg_pooling *p = &k->facts->pool;
   if (k->one_piece) {
     struct output_row o = output_row_of(t, 0, 0, t->ow);
     o.count = k->facts->outputs;
     return k->args->index_bytes == 8 ? stage_plane(k, &o, true) : stage_plane(k, &o, false);
   }
-  struct staged_row s = {.args = k->args, .pool = p, .windows = &k->windows, .ahead = k->ahead};
   int64_t at = 0;
-  know_windows(&k->windows, &p->w, m->w.outputs);
   for (int64_t od = m->d.outputs.begin; od < m->d.outputs.end; od++)
-    for (int64_t oh = m->h.outputs.begin; oh < m->h.outputs.end; oh++, at += k->pitch) {
-      const struct output_row o = output_row_of(t, od, oh, m->w.outputs);
-      s.row = pg_row_windows_of(p, od, oh);
-      widen(o.grad, k->args->out_strides.of[PG_W], o.count, k->ahead, k->grad + at);
-      if (!stage_indices(&s, &o, k->index + at)) return false;
-      end_staged_row(k->index + at, o.count);
-    }
+    for (int64_t oh = m->h.outputs.begin; oh < m->h.outputs.end; oh++, at += k->staging.pitch)
+      if (!stage_row(&k->staging, t, od, oh, at)) return false;
   return true;
 }
 
@@ -149,7 +127,7 @@ static inline __attribute__((always_inline)) void reach_next(const struct gather
                                                              const struct column_shape shape,
                                                              const ints lane, int64_t from,
                                                              struct reached_outputs *r) {
-  const int64_t slice = pg_length(k->covers.h.outputs) * k->pitch;
+  const int64_t slice = pg_length(k->covers.h.outputs) * k->staging.pitch;
   const int last = shape.height - 1;
   for (int i = 0; i < shape.depth; i++, from += slice) {
     for (int j = 0; j < last; j++)
@@ -157,14 +135,15 @@ static inline __attribute__((always_inline)) void reach_next(const struct gather
         r->named[i][j][x] = r->named[i][j + 1][x];
         r->value[i][j][x] = r->value[i][j + 1][x];
       }
-    const ints index = load_i32(k->index + from);
-    const floats grad = load_f32(k->grad + from);
+    const ints index = load_i32(k->staging.index + from);
+    const floats grad = load_f32(k->staging.grad + from);
     r->named[i][last][0] = permute_i(index, lane);
     r->value[i][last][0] = permute(grad, lane);
     if (shape.width == 1) continue;
     const ints next = shape.close ? add_i(lane, all_i(1)) : lane;
-    r->named[i][last][1] = permute_i(shape.close ? index : load_i32(k->index + from + 1), next);
-    r->value[i][last][1] = permute(shape.close ? grad : load_f32(k->grad + from + 1), next);
+    r->named[i][last][1] =
+        permute_i(shape.close ? index : load_i32(k->staging.index + from + 1), next);
+    r->value[i][last][1] = permute(shape.close ? grad : load_f32(k->staging.grad + from + 1), next);
   }
 }
 
@@ -187,7 +166,7 @@ static inline __attribute__((always_inline)) void gather_column(const struct gat
                                                                 const struct column_shape shape) {
   const struct pg_cover *mh = &k->covers.h, *mw = &k->covers.w;
   const int32_t *first = mh->first, *count = mh->count;
-  const int64_t pitch = k->pitch, step = t->row, slice = pg_length(mh->outputs) * pitch;
+  const int64_t pitch = k->staging.pitch, step = t->row, slice = pg_length(mh->outputs) * pitch;
   const int64_t left = pg_length(mw->cells) - c.w;
   const ints lane = sub_i(load_i32(mw->first + c.w), all_i(mw->first[c.w]));
   const ints row = all_i((int32_t)k->facts->pool.w.in);
@@ -281,7 +260,10 @@ static void gather_box(struct gather *k, struct pg_box box, struct pg_scratch *s
   const struct pg_covers *m = &k->covers;
   pg_covers_make(&k->covers, &k->facts->pool, &box, 0);
   k->close = are_close(&m->w);
-  k->pitch = k->one_piece ? k->facts->pool.w.out : pg_length(m->w.outputs) + LANES + LANES;
+  if (k->one_piece)
+    k->staging.pitch = k->facts->pool.w.out;
+  else
+    begin_staged_rows(&k->staging, &k->facts->pool.w, m->w.outputs);
   const int64_t done = gather_planes(k, &box);
   box.first += done;
   box.planes -= done;
@@ -295,10 +277,9 @@ static void gather_items(const void *args, int64_t begin, int64_t end, struct pg
   k->facts = &task->problem.facts;
   k->args = &task->problem.args.max_backward;
   k->grad_in = grad_in_of(k->facts, k->args->grad_in, &k->args->in_strides);
-  k->ahead = pg_outputs_per_item(task);
+  begin_staging(&k->staging, task);
   k->one_piece = !pg_tiling_cuts(&task->choice.tiling) && stages_in_one_piece(k->facts);
-  forget_windows(&k->windows);
-  if (k->one_piece) know_all_windows(k);
+  if (k->one_piece) make_all_windows(k);
   writer_clear(&k->writer);
   pg_covers_begin(&k->covers);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++)
@@ -310,7 +291,11 @@ static void gather_items(const void *args, int64_t begin, int64_t end, struct pg
 /* --- The method --- */
 
 /* With fewer outputs than a 16th of the cells the few additions of scattering are cheaper, and with
- * fewer than 64 what gathering takes to begin does not pay (measured). */
+ * fewer than 64 what gathering takes to begin does not pay (measured).
+ *
+ * Floats are scattered faster (measured), because their sums need no rounding and may be made in
+ * gradInput itself.  The exception are boxes that are one slice or less of a plane with depth:
+ * scattering would look at an output again for every slice of its window. */
 static bool gather_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   if (f->cells > MOST_POSITIONS || f->outputs < LEAST_OUTPUTS ||
@@ -318,6 +303,7 @@ static bool gather_fits(const struct pg_problem *problem, struct pg_tiling *tili
     return false;
   if (f->d_windows > 2 || f->h_windows > 2 || f->w_windows > 2) return false;
   *tiling = pg_tile_flat(&f->pool, f->pool.w.in > BOX_CELLS / 4 ? WIDE_BOX_CELLS : BOX_CELLS);
+  if (ELEMENT_IS_FLOAT && !(f->has_depth && tiling->d == 1)) return false;
   if (!begin_in_lanes(&f->pool.w, tiling->w)) return false;
   if (!pg_tiling_cuts(tiling) && stages_in_one_piece(f)) return true;
   const int64_t width = pg_most_touching(&f->pool.w, tiling->w);

@@ -20,15 +20,12 @@ enum {
 };
 
 struct scatter {
-  _Alignas(LINE) int32_t index[STAGED + 2 * LANES]; /* staged outputs */
-  _Alignas(LINE) float grad[STAGED + 2 * LANES];
+  struct staging staging;
   const struct pg_task *task;
   const struct pg_facts *facts;
   const struct pg_max_backward *args;
   const struct pg_scratch *scratch; /* that this lies in */
   struct grad_in grad_in;
-  int64_t ahead; /* prefetch distance, in outputs */
-  struct width_windows windows;
   int32_t changed[SPARSE]; /* positions in sum[] that were added to */
   int64_t changes;         /* more than SPARSE: any position may have been */
   float *sum;              /* sums, or gradInput itself */
@@ -46,10 +43,9 @@ static struct scatter *begin_scatter(const struct pg_task *task, const struct pg
   k->args = &task->problem.args.max_backward;
   k->scratch = scratch;
   k->grad_in = grad_in_of(k->facts, k->args->grad_in, &k->args->in_strides);
-  k->ahead = pg_outputs_per_item(task);
+  begin_staging(&k->staging, task);
   k->zeros = 0;
   k->out_is_zero = false;
-  forget_windows(&k->windows);
   return k;
 }
 
@@ -92,7 +88,7 @@ static bool add_contiguous(struct scatter *k, const struct output_row *o, float 
     const struct output_row block = {.grad = o->grad + done,
                                      .index = (const char *)o->index + done * k->args->index_bytes,
                                      .count = least(o->count - done, STAGED)};
-    const float *grad = widened(block.grad, block.count, k->grad);
+    const float *grad = widened(block.grad, block.count, k->staging.grad);
     fine = (wide ? add_to_whole(k, &block, grad, true, sum)
                  : add_to_whole(k, &block, grad, false, sum)) &&
            fine;
@@ -106,9 +102,9 @@ static void add_to_part(struct scatter *k, int64_t count, int32_t begin, uint32_
   const bool sparse = k->changes + count < SPARSE;
   int64_t changes = k->changes;
   for (int64_t i = 0; i < count; i++) {
-    const uint32_t there = (uint32_t)k->index[i] - (uint32_t)begin;
+    const uint32_t there = (uint32_t)k->staging.index[i] - (uint32_t)begin;
     const uint32_t at = there < cells ? there : cells;
-    k->sum[at] += k->grad[i];
+    k->sum[at] += k->staging.grad[i];
     if (sparse) {
       k->changed[changes] = (int32_t)at;
       changes += there < cells;
@@ -143,13 +139,14 @@ static bool add_row_to_whole(struct scatter *k, struct pg_max_plane *t, int64_t 
   const struct output_row o = output_row_of(t, od, oh, t->ow);
   const int64_t step = a->out_strides.of[PG_W], index_step = a->index_strides.of[PG_W];
   if (step == 1 && index_step == 1) return add_contiguous(k, &o, sum);
-  if (o.count > STAGED || !narrow(o.index, a->index_bytes == 8, index_step, o.count, k->index)) {
+  if (o.count > STAGED ||
+      !narrow(o.index, a->index_bytes == 8, index_step, o.count, k->staging.index)) {
     add_one_by_one(k, t, &(struct pg_row_windows){.od = od, .oh = oh}, &o, sum);
     return false;
   }
-  widen(o.grad, step, o.count, k->ahead, k->grad);
-  const struct output_row staged = {.index = k->index, .count = o.count};
-  return add_to_whole(k, &staged, k->grad, false, sum);
+  widen(o.grad, step, o.count, k->staging.ahead, k->staging.grad);
+  const struct output_row staged = {.index = k->staging.index, .count = o.count};
+  return add_to_whole(k, &staged, k->staging.grad, false, sum);
 }
 
 /* A row of outputs of a plane that is cut. */
@@ -157,22 +154,18 @@ static void add_row_to_part(struct scatter *k, struct pg_max_plane *t, int64_t o
                             float *sum) {
   const struct pg_pooling *p = &k->facts->pool;
   const struct pg_box *b = t->box;
-  const struct output_row o = output_row_of(t, od, oh, t->ow);
-  const struct staged_row s = {.args = k->args,
-                               .pool = p,
-                               .windows = &k->windows,
-                               .row = pg_row_windows_of(p, od, oh),
-                               .ahead = k->ahead};
+  const int64_t count = pg_length(t->ow);
   const bool near = !t->every_output && !k->task->choice.tiling.interleaved &&
-                    k->facts->cells <= MOST_POSITIONS && o.count <= STAGED_WIDTH;
-  if (near) know_windows(&k->windows, &p->w, t->ow);
-  if (!near || !stage_indices(&s, &o, k->index)) {
-    add_one_by_one(k, t, &s.row, &o, sum);
+                    k->facts->cells <= MOST_POSITIONS && count <= STAGED_WIDTH;
+  if (near) begin_staged_rows(&k->staging, &p->w, t->ow);
+  if (!near || !stage_row(&k->staging, t, od, oh, 0)) {
+    const struct output_row o = output_row_of(t, od, oh, t->ow);
+    const struct pg_row_windows row = pg_row_windows_of(p, od, oh);
+    add_one_by_one(k, t, &row, &o, sum);
     return;
   }
-  widen(o.grad, k->args->out_strides.of[PG_W], o.count, k->ahead, k->grad);
   const int64_t begin = (b->d.begin * p->h.in + b->h.begin) * p->w.in + b->w.begin;
-  add_to_part(k, o.count, (int32_t)begin, (uint32_t)b->cells);
+  add_to_part(k, count, (int32_t)begin, (uint32_t)b->cells);
 }
 
 /* Reports every index outside a whole plane. */
@@ -242,7 +235,8 @@ static void scatter_in_turn(struct scatter *k, const struct pg_box *box, int64_t
   for (int i = 0; i < PLANES_AT_ONCE; i++) {
     t[i] = pg_max_plane_of(k->task, box, box->first + first + i, false);
     o[i] = outputs_of_plane(k, &t[i]);
-    grad[i] = widened(o[i].grad, o[i].count, k->grad + (int64_t)i * (STAGED / PLANES_AT_ONCE));
+    grad[i] =
+        widened(o[i].grad, o[i].count, k->staging.grad + (int64_t)i * (STAGED / PLANES_AT_ONCE));
   }
   const bool fine = k->args->index_bytes == 8 ? add_in_turn(o, grad, true, sum, cells)
                                               : add_in_turn(o, grad, false, sum, cells);
@@ -281,15 +275,16 @@ static bool scatter_run(struct scatter *k, const struct pg_box *box) {
   const int64_t outputs = k->facts->outputs;
   const int64_t count = outputs * box->planes, from = box->first * outputs;
   const void *index = (const char *)a->index + from * a->index_bytes;
-  const float *grad = widened((const element *)a->grad_out + from, count, k->grad);
-  if (!narrow(index, a->index_bytes == 8, 1, count, k->index)) return false;
+  const float *grad = widened((const element *)a->grad_out + from, count, k->staging.grad);
+  if (!narrow(index, a->index_bytes == 8, 1, count, k->staging.index)) return false;
   for (int64_t i = 0; i < count; i += LANES)
-    if (!every(below(load_i32(k->index + i), all_i((int32_t)box->cells)), least(count - i, LANES)))
+    if (!every(below(load_i32(k->staging.index + i), all_i((int32_t)box->cells)),
+               least(count - i, LANES)))
       return false;
   int32_t base = 0;
   for (int64_t i = 0, end = outputs; i < count; end += outputs, base += (int32_t)box->cells)
     for (; i < end; i++) {
-      k->changed[i] = base + k->index[i];
+      k->changed[i] = base + k->staging.index[i];
       k->sum[k->changed[i]] += grad[i];
     }
   k->changes = count;
