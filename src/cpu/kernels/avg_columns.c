@@ -156,7 +156,7 @@ static void columns_items(const void *args, int64_t begin, int64_t end,
  * copies it, which is faster unless rows are short (measured). */
 static bool columns_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
-  if (f->pool.h.in / 4 >= f->pool.h.out && f->pool.w.in > 2 * LANES) return false;
+  if (f->pool.h.in / 4 >= f->pool.h.out && f->pool.w.in > (int64_t)2 * LANES) return false;
   return f->d_windows <= 2 && f->h_windows <= (f->d_windows > 1 ? 2 : 3) && f->w_windows <= 3 &&
          (f->pool.w.stride != 1 || f->pool.w.kernel <= 3) && tile_quotients(f, tiling);
 }
