@@ -15,7 +15,8 @@ enum {
   WIDE_BOX_CELLS = 8192,
   LEAST_WIDTH = 32, /* outputs in a row: what a row takes to begin must pay (measured) */
   MOST_CELLS_PER_OUTPUT = 16,
-  TWO_VECTORS = 2 * LANES /* the cells of LANES pairs */
+  TWO_VECTORS = 2 * LANES, /* the cells of LANES pairs */
+  WHOLE_LINES = TWO_VECTORS * sizeof(element) / LINE /* 0 where they do not fill a cache line */
 };
 
 struct pairs {
@@ -96,8 +97,8 @@ static inline __attribute__((always_inline)) void make_row(const struct pairs *k
   int64_t w = 0, from = r->from;
   for (; w < width && w + TWO_VECTORS <= whole; w += TWO_VECTORS, from += LANES) {
     make_pairs(&k->staging, from, cell, shape.lines ? some : r->to + w, shape);
-    for (int64_t i = 0; shape.lines && i < (int64_t)sizeof some; i += LINE)
-      store_line_nontemporal((char *)(r->to + w) + i, (char *)some + i);
+    for (int64_t i = 0; shape.lines && i < WHOLE_LINES; i++)
+      store_line_nontemporal((char *)(r->to + w) + i * LINE, (char *)some + i * LINE);
     cell = add_i(cell, next);
   }
   if (w >= width) return;
@@ -139,7 +140,7 @@ static inline __attribute__((always_inline)) bool make_rows(struct pairs *k,
  * windows of 3 there is more to compute between two stores, and a line writer is faster
  * (measured). */
 static bool stores_lines(const struct pairs *k, const struct destination *t) {
-  return t->writer != NULL && k->pool->w.kernel == 2 && TWO_VECTORS * sizeof(element) % LINE == 0 &&
+  return t->writer != NULL && k->pool->w.kernel == 2 && WHOLE_LINES > 0 &&
          (uintptr_t)t->plane % LINE == 0 && t->row * (int64_t)sizeof(element) % LINE == 0;
 }
 
