@@ -171,6 +171,8 @@ static void check_interleaved(const struct pg_tiling *t, const struct pg_pooling
   assert_true(t->interleaved && t->d == 1 && t->planes <= p->c);
   assert_true(t->planes == p->c || t->planes % LANES == 0);
   assert_true(t->h <= 32 && (t->h % 2 == 0 || t->h == p->h.in));
+  assert_true(t->h <= pg_ceil_div(p->h.in, t->h_items) + 1);
+  check_fewest(p->h.in, t->h_items, least(32, 4096 / t->w));
   assert_true(is_even(p->w.in, t->w_items, t->w));
   int64_t room = room_of(t, most_touching(&p->d, 1), most_touching(&p->h, 1), staged);
   assert_true(t->w == 1 || t->w * t->planes <= row);
