@@ -451,6 +451,9 @@ static void workspaces_have_a_flag_for_each_item(void **state) {
     assert_int_equal(cut.workspace_bytes, cut.items * 4);
     assert_int_equal(whole.workspace_bytes, 0);
   }
+  static const char *const averages[] = {"columns", "rows", "any"};
+  for (int i = 0; i < 3; i++)
+    assert_int_equal(choice_of("avg_pool2d in=1x1x99x99 kernel=2", averages[i]).workspace_bytes, 0);
 }
 
 static void a_fill_has_one_method(void **state) {

@@ -171,6 +171,8 @@ static void check_interleaved(const struct pg_tiling *t, const struct pg_pooling
   assert_true(t->interleaved && t->d == 1 && t->planes <= p->c);
   assert_true(t->planes == p->c || t->planes % LANES == 0);
   assert_true(t->h <= 32 && (t->h % 2 == 0 || t->h == p->h.in));
+  assert_true(t->h <= pg_ceil_div(p->h.in, t->h_items) + 1);
+  check_fewest(p->h.in, t->h_items, least(32, 4096 / t->w));
   assert_true(is_even(p->w.in, t->w_items, t->w));
   int64_t room = room_of(t, most_touching(&p->d, 1), most_touching(&p->h, 1), staged);
   assert_true(t->w == 1 || t->w * t->planes <= row);
@@ -200,6 +202,29 @@ static void interleaved_items_hold_every_cell_once(void **state) {
     seen[1][t.planes < p.c]++;
   }
   assert_true(seen[0][0] > 100 && seen[0][1] > 100 && seen[1][0] > 100 && seen[1][1] > 100);
+}
+
+/* Two rows of outputs are staged.  Their windows along W hold one cell each, or all 40. */
+static void channels_are_halved_until_boxes_are_wide(void **state) {
+  (void)state;
+  static const struct {
+    int64_t channels, kernel, places; /* for outputs of a row, with 16 channels */
+    int64_t planes, w;
+  } table[] = {
+      {64, 1, 60, 64, 12}, /* 15 places with all channels, three of them behind the outputs */
+      {64, 1, 32, 32, 13}, /* 8 with all, which makes 5 cells; 16 with half of them */
+      {32, 1, 16, 16, 13}, {16, 1, 8, 16, 5}, /* a vector of channels is not halved */
+      {16, 40, 4, 16, 4}, /* one output and three behind it: as many cells as places */
+      {16, 40, 3, 16, 1},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    const int64_t kernel = table[i].kernel, staged = 2 * (table[i].places * LANES + LANES);
+    const struct pg_axis w = {40, 40 / kernel, kernel, kernel, 0, 1};
+    const struct pg_facts f = {.pool = {1, table[i].channels, pg_axis_unit(), pg_axis_unit(), w}};
+    const struct pg_tiling t = pg_tile_interleaved(&f, 4096, staged);
+    assert_int_equal(t.planes, table[i].planes);
+    assert_int_equal(t.w, pg_ceil_div(40, pg_ceil_div(40, table[i].w))); /* even parts */
+  }
 }
 
 /* Work on gradients of stride 0 is bounded by memory, but not windows that hang over the edges. */
@@ -366,6 +391,7 @@ int main(void) {
       cmocka_unit_test(square_items_hold_every_cell_once),
       cmocka_unit_test(whole_planes_hold_every_cell_once),
       cmocka_unit_test(interleaved_items_hold_every_cell_once),
+      cmocka_unit_test(channels_are_halved_until_boxes_are_wide),
       cmocka_unit_test(huge_windows_are_tiled),
       cmocka_unit_test(items_know_how_many_outputs_they_have),
       cmocka_unit_test(covers_name_the_outputs_that_hold_each_cell),

@@ -191,6 +191,8 @@ EQUIVALENT = (
     (("ops/overlap", "^choose$", "off by one", r"stride [-+] 1\)"), "bounds of the search that may be too wide"),
     (("", "", "", r"^if \(.*\) pg_log\("), "what the log is told"),
     (("", "", "", r"^(if \(\w+\) )?__builtin_prefetch\("), "what is read ahead changes no result"),
+    (("cpu/nontemporal", "^last_level_cache$", "", ""),
+     "from which size on results go past the caches: of no effect where half of the cache is 16 MiB or more"),
     (("cpu/queue", "^(is_quiet|spin|trim)$", "", ""), "patience, and rings that are kept: a matter of speed"),
     (("cpu/workers", "^(spin|spin_until_left|pg_workers_are_awake)$", "", ""), "patience: a matter of speed"),
 )
