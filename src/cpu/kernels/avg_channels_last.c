@@ -22,7 +22,7 @@ struct avg_last {
   bool easy;     /* all divisors are whole numbers up to EASY_DIVISOR */
   int64_t pitch; /* between expanded rows */
   int64_t outer; /* the part of the divisor from depth and height that divisor[] is for; 0: none */
-  struct pg_covers covers;
+  struct pg_box_cover cover;
   float divisor[2 * AVG_STAGED_WIDTH]; /* each with its reciprocal */
   _Alignas(
       LINE) float quotient[(AVG_STAGED_WIDTH + 1) * LANES]; /* of one row, where windows are many */
@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct avg_last) <= PG_SCRATCH_BYTES, "channels last needs
 
 static void make_row_divisors(struct avg_last *k, int64_t outer) {
   const struct pg_avg_backward *a = k->args;
-  const struct pg_range o = k->covers.w.outputs;
+  const struct pg_range o = k->cover.w.outputs;
   float *to = k->divisor;
   if (k->outer == outer) return;
   for (int64_t ow = o.begin; ow < o.end; ow++, to += 2) {
@@ -56,7 +56,7 @@ static inline floats channel_quotient(const struct avg_last *k, const element *g
 static inline __attribute__((always_inline)) void expand_few(const struct avg_last *k,
                                                              const element *grad, int64_t planes,
                                                              const int windows, float *to) {
-  const struct pg_cover *m = &k->covers.w;
+  const struct pg_cover *m = &k->cover.w;
   const int64_t step = k->args->out_strides.of[PG_W];
   const float *divisor = k->divisor;
   floats latest[FEW_WINDOWS] = {zeros(), zeros(), zeros()};
@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) void expand_few(const struct avg_la
 /* `part` channels, any number of windows: all quotients of the row are computed first. */
 static void expand_many(struct avg_last *k, const element *grad, int64_t planes, int64_t part,
                         float *to) {
-  const struct pg_cover *m = &k->covers.w;
+  const struct pg_cover *m = &k->cover.w;
   const int64_t step = k->args->out_strides.of[PG_W];
   for (int64_t i = 0; i < pg_length(m->outputs); i++)
     store_f32(k->quotient + i * LANES,
@@ -94,7 +94,7 @@ static void expand_many(struct avg_last *k, const element *grad, int64_t planes,
 /* Up to LANES floats behind the row are written too. */
 static __attribute__((noinline)) void expand_channels(struct avg_last *k, const element *grad,
                                                       int64_t planes, float *to) {
-  const int64_t windows = k->covers.w.most, part = least(planes, LANES);
+  const int64_t windows = k->cover.w.most, part = least(planes, LANES);
   for (int64_t n = 0; n < planes; n += LANES) {
     const int64_t c = least(n, planes - part);
     if (part < LANES || windows > FEW_WINDOWS)
@@ -109,14 +109,14 @@ static __attribute__((noinline)) void expand_channels(struct avg_last *k, const 
 /* Where a row is expanded: the oh-th of those that touch the box, in the i-th of the slices that a
  * cell lies in.  Rows take turns in as many places as a cell needs. */
 static float *expanded_place(struct avg_last *k, int64_t i, int64_t oh) {
-  const int64_t places = k->covers.h.most;
+  const int64_t places = k->cover.h.most;
   return k->expanded + (i * places + oh % places) * k->pitch;
 }
 
 /* Divides and expands rows of outputs; oh counts those that touch the box. */
 static void expand_rows(struct avg_last *k, const struct pg_box *b, int64_t d, struct pg_range oh) {
   const struct pg_avg_backward *a = k->args;
-  const struct pg_covers *m = &k->covers;
+  const struct pg_box_cover *m = &k->cover;
   const int64_t n = b->first / k->pool->c, c = b->first % k->pool->c;
   for (; oh.begin < oh.end; oh.begin++)
     for (int64_t i = 0; i < m->d.count[d]; i++) {
@@ -161,7 +161,7 @@ static inline __attribute__((always_inline)) void make_band_part(const struct av
                                                                  const struct two_vectors v,
                                                                  const int64_t depth,
                                                                  const int64_t height) {
-  const struct pg_cover *m = &k->covers.w;
+  const struct pg_cover *m = &k->cover.w;
   const int64_t width = pg_length(m->cells);
   for (int64_t w = 0, end; w < width; w = end) {
     for (end = w + 1; end < width && in_same_windows(m, end);) end++;
@@ -217,7 +217,7 @@ static void write_band(struct avg_last *k, const struct pg_box *b, int64_t d, in
 }
 
 static void make_avg_slice(struct avg_last *k, const struct pg_box *b, int64_t d) {
-  const struct pg_cover *m = &k->covers.h;
+  const struct pg_cover *m = &k->cover.h;
   struct band band = {.planes = b->planes};
   int64_t expanded = 0;
   for (int64_t h = 0; h < pg_length(b->h); h += band.count) {
@@ -227,7 +227,7 @@ static void make_avg_slice(struct avg_last *k, const struct pg_box *b, int64_t d
     expand_rows(k, b, d, (struct pg_range){expanded, end});
     expanded = most(expanded, end);
     band.height = m->count[h];
-    band.depth = band.height > 0 ? k->covers.d.count[d] : 0;
+    band.depth = band.height > 0 ? k->cover.d.count[d] : 0;
     for (int64_t i = 0; i < band.depth * band.height; i++)
       band.rows[i] = expanded_place(k, i / band.height, m->first[h] + i % band.height);
     write_band(k, b, d, h, band);
@@ -243,10 +243,10 @@ static void avg_last_items(const void *args, int64_t begin, int64_t end,
   k->pool = &facts->pool;
   k->grad_in = grad_in_of(facts, k->args->grad_in, &k->args->in_strides);
   k->easy = facts->largest_divisor <= EASY_DIVISOR;
-  pg_covers_begin(&k->covers);
+  pg_box_cover_begin(&k->cover);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(&task->choice.tiling, k->pool, item);
-    pg_covers_make(&k->covers, k->pool, &box, 0);
+    pg_box_cover_make(&k->cover, k->pool, &box, 0);
     k->pitch = pg_length(box.w) * box.planes + LANES;
     k->outer = 0;
     for (int64_t d = 0; d < pg_length(box.d); d++) make_avg_slice(k, &box, d);

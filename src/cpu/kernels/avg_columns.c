@@ -58,14 +58,14 @@ static inline __attribute__((always_inline)) void make_column(const struct quoti
                                                               const struct destination *t,
                                                               const struct avg_column c,
                                                               const struct avg_shape shape) {
-  const struct pg_cover *mh = &k->covers.h, *mw = &k->covers.w;
+  const struct pg_cover *mh = &k->cover.h, *mw = &k->cover.w;
   const int32_t *first = mh->first, *count_of = mh->count;
   const int64_t pitch = k->pitch, step = t->row, slice = pg_length(mh->outputs) * pitch;
   const int64_t left = pg_length(mw->cells) - c.w;
   const ints lane = sub_i(load_i32(mw->first + c.w), all_i(mw->first[c.w]));
   const ints count = load_i32(mw->count + c.w);
   int64_t reached = first[c.begin];
-  const float *quotient = k->quotient + k->covers.d.first[c.d] * slice + reached * pitch;
+  const float *quotient = k->quotient + k->cover.d.first[c.d] * slice + reached * pitch;
   quotient += mw->first[c.w];
   const element *end = t->end;
   element *to = t->at + c.w;
@@ -93,18 +93,18 @@ static inline __attribute__((always_inline)) void make_columns(const struct quot
                                                                const struct destination *t,
                                                                struct avg_column c,
                                                                const struct avg_shape shape) {
-  for (c.w = round_up(pg_length(k->covers.w.cells)) - LANES; c.w >= 0; c.w -= LANES)
+  for (c.w = round_up(pg_length(k->cover.w.cells)) - LANES; c.w >= 0; c.w -= LANES)
     make_column(k, t, c, shape);
 }
 
 static void make_some_rows(const struct quotients *k, const struct destination *t,
                            const struct avg_column *rows) {
   const struct avg_column c = *rows;
-  const struct pg_cover *h = &k->covers.h, *w = &k->covers.w;
+  const struct pg_cover *h = &k->cover.h, *w = &k->cover.w;
   const int width = (int)w->most;
-  if (k->covers.d.count[c.d] > 1 && w->by_one)
+  if (k->cover.d.count[c.d] > 1 && w->by_one)
     make_columns(k, t, c, (struct avg_shape){2, 2, width, true});
-  else if (k->covers.d.count[c.d] > 1)
+  else if (k->cover.d.count[c.d] > 1)
     make_columns(k, t, c, (struct avg_shape){2, 2, width, false});
   else if (w->by_one && width == 3)
     make_columns(k, t, c, (struct avg_shape){1, 3, 3, true});
@@ -121,7 +121,7 @@ static void make_some_rows(const struct quotients *k, const struct destination *
 static void make_avg_plane(struct quotients *k, const struct pg_box *b, struct destination *t) {
   const int64_t rows = rows_at_once(b);
   for (int64_t d = 0; d < pg_length(b->d); d++) {
-    if (t->writer == NULL && in_same_windows(&k->covers.d, d)) {
+    if (t->writer == NULL && in_same_windows(&k->cover.d, d)) {
       copy_slice(t, b, d);
       continue;
     }

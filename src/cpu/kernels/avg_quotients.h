@@ -40,7 +40,7 @@ struct quotients {
   bool one_piece; /* the outputs of the box are contiguous and divided in one piece */
   int64_t pitch;  /* between rows of quotients */
   int64_t ahead;  /* prefetch distance, in outputs */
-  struct pg_covers covers;
+  struct pg_box_cover cover;
   struct divisors divisors;
   _Alignas(LINE) float quotient[AVG_STAGED + 4 * LANES];
   struct line_writer writer;
@@ -66,7 +66,7 @@ static inline void know_lengths(struct quotients *k) {
   struct divisors *v = &k->divisors;
   const struct pg_avg_backward *a = k->args;
   const struct pg_pooling *p = &k->facts->pool;
-  const struct pg_range d = k->covers.d.outputs, h = k->covers.h.outputs, w = k->covers.w.outputs;
+  const struct pg_range d = k->cover.d.outputs, h = k->cover.h.outputs, w = k->cover.w.outputs;
   if (is_same_range(v->od, d) && is_same_range(v->oh, h) && is_same_range(v->ow, w)) return;
   const bool matter = a->divisor == 0;
   for (int64_t i = 0; i < pg_length(d); i++)
@@ -180,13 +180,13 @@ static inline void begin_quotients(struct quotients *k, const struct pg_task *ta
   k->ahead = pg_outputs_per_item(task);
   k->divisors.od = k->divisors.oh = k->divisors.ow = (struct pg_range){-1, -1};
   writer_clear(&k->writer);
-  pg_covers_begin(&k->covers);
+  pg_box_cover_begin(&k->cover);
 }
 
 /* The covers, windows and pitch of a box. */
 static inline void begin_box(struct quotients *k, const struct pg_box *b) {
-  const struct pg_covers *m = &k->covers;
-  pg_covers_make(&k->covers, &k->facts->pool, b, LANES);
+  const struct pg_box_cover *m = &k->cover;
+  pg_box_cover_make(&k->cover, &k->facts->pool, b, LANES);
   const int64_t rows = pg_length(m->d.outputs) * pg_length(m->h.outputs);
   const int64_t count = pg_length(m->w.outputs);
   k->one_piece =

@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) void expand_row(const struct pg_cov
 }
 
 static void expand_plane(struct avg_rows *k) {
-  const struct pg_covers *m = &k->q.covers;
+  const struct pg_box_cover *m = &k->q.cover;
   const int64_t rows = pg_length(m->d.outputs) * pg_length(m->h.outputs);
   for (int64_t i = 0; i < rows; i++) {
     const float *quotient = k->q.quotient + i * k->q.pitch;
@@ -52,7 +52,7 @@ static void expand_plane(struct avg_rows *k) {
 /* A row of cells: the sum over `depth` slices of the sums of `height` expanded rows in each. */
 static inline void add_expanded(const struct avg_rows *k, const float *first, int64_t depth,
                                 int64_t height, element *to) {
-  const struct pg_covers *m = &k->q.covers;
+  const struct pg_box_cover *m = &k->q.cover;
   const int64_t slice = pg_length(m->h.outputs) * k->pitch;
   for (int64_t w = 0; w < pg_length(m->w.cells); w += LANES) {
     floats total = zeros();
@@ -69,8 +69,8 @@ static inline void add_expanded(const struct avg_rows *k, const float *first, in
 /* Rows [begin, end) of slice d. */
 static void add_slice_rows(struct avg_rows *k, const struct destination *t, int64_t d,
                            int64_t begin, int64_t end) {
-  const struct pg_cover *mh = &k->q.covers.h, *md = &k->q.covers.d;
-  const int64_t width = pg_length(k->q.covers.w.cells);
+  const struct pg_cover *mh = &k->q.cover.h, *md = &k->q.cover.d;
+  const int64_t width = pg_length(k->q.cover.w.cells);
   const float *slice = k->expanded + md->first[d] * pg_length(mh->outputs) * k->pitch;
   for (int64_t h = begin; h < end; h++) {
     const int64_t depth = mh->count[h] > 0 ? md->count[d] : 0;
@@ -83,7 +83,7 @@ static void add_slice_rows(struct avg_rows *k, const struct destination *t, int6
 static void make_plane_of_rows(struct avg_rows *k, const struct pg_box *b, struct destination *t) {
   const int64_t rows = rows_at_once(b);
   for (int64_t d = 0; d < pg_length(b->d); d++) {
-    if (t->writer == NULL && in_same_windows(&k->q.covers.d, d)) {
+    if (t->writer == NULL && in_same_windows(&k->q.cover.d, d)) {
       copy_slice(t, b, d);
       continue;
     }

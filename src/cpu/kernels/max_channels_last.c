@@ -26,7 +26,7 @@ struct max_last {
   struct grad_in grad_in;
   int64_t pitch; /* between staged rows */
   struct width_windows windows;
-  struct pg_covers covers;
+  struct pg_box_cover cover;
   _Alignas(LINE) element out[MAX_BOX_ELEMENTS + 2 * LANES]; /* rows on their way past the caches */
 };
 _Static_assert(sizeof(struct max_last) <= PG_SCRATCH_METHOD, "channels last needs more scratch");
@@ -92,7 +92,7 @@ static __attribute__((noinline)) bool stage_last_row(const struct max_last *k,
   const struct pg_max_backward *a = k->args;
   const struct pg_pooling *p = k->pool;
   const struct pg_row_windows row = pg_row_windows_of(p, od, oh);
-  const struct pg_range ow = k->covers.w.outputs;
+  const struct pg_range ow = k->cover.w.outputs;
   const int64_t n = box->first / p->c, c = box->first % p->c, planes = box->planes;
   const int64_t at = pg_offset(&a->index_strides, n, c, od, oh, ow.begin);
   const struct last_windows o = {
@@ -135,7 +135,7 @@ static inline __attribute__((always_inline)) void add_channels(const struct max_
                                                                int64_t height,
                                                                const struct last_cells *t,
                                                                int64_t c, int64_t part) {
-  const struct pg_cover *m = &k->covers.w;
+  const struct pg_cover *m = &k->cover.w;
   const int64_t grad_step = k->args->out_strides.of[PG_W];
   for (int64_t w = 0; w < pg_length(m->cells); w++) {
     const ints cell = all_i(t->first + (int32_t)w);
@@ -239,7 +239,7 @@ static inline __attribute__((always_inline)) void walk_windows(const struct max_
                                                                const struct last_cells *t,
                                                                int64_t c,
                                                                const struct walk_shape shape) {
-  const struct pg_cover *m = &k->covers.w;
+  const struct pg_cover *m = &k->cover.w;
   const int64_t w = m->outputs.begin * shape.stride - k->pool->w.pad - m->cells.begin;
   struct walk s = {.at = c,
                    .grad_at = c,
@@ -293,10 +293,10 @@ static const struct {
 
 /* The walk that computes the rows h and h + 1 of slice d together, or NULL if none fits. */
 static walk_fn *walk_of(const struct max_last *k, const struct pg_box *box, int64_t d, int64_t h) {
-  const struct pg_cover *m = &k->covers.h;
+  const struct pg_cover *m = &k->cover.h;
   const struct pg_axis *w = &k->pool->w;
-  if (box->planes < LANES || w->dilation != 1 || k->covers.d.count[d] != 1 ||
-      h + 1 >= pg_length(box->h) || pg_length(k->covers.w.outputs) == 0)
+  if (box->planes < LANES || w->dilation != 1 || k->cover.d.count[d] != 1 ||
+      h + 1 >= pg_length(box->h) || pg_length(k->cover.w.outputs) == 0)
     return NULL;
   const int64_t upper = m->count[h], lower = m->first[h + 1] - m->first[h];
   const int64_t height = lower + m->count[h + 1];
@@ -315,7 +315,7 @@ static walk_fn *walk_of(const struct max_last *k, const struct pg_box *box, int6
  * i-th of the slices that a cell lies in.  Rows take turns in one place more than a row of cells
  * needs. */
 static int32_t *staged_place(struct max_last *k, int64_t i, int64_t oh) {
-  const int64_t places = k->covers.h.most + 1;
+  const int64_t places = k->cover.h.most + 1;
   return k->index + (i * places + oh % places) * k->pitch;
 }
 
@@ -324,7 +324,7 @@ static int32_t *staged_place(struct max_last *k, int64_t i, int64_t oh) {
 static void find_rows(struct max_last *k, const struct pg_box *box, int64_t d, struct pg_range oh,
                       struct last_row *rows) {
   const struct pg_max_backward *a = k->args;
-  const struct pg_covers *m = &k->covers;
+  const struct pg_box_cover *m = &k->cover;
   const int64_t n = box->first / k->pool->c, c = box->first % k->pool->c;
   for (int64_t i = 0; i < m->d.count[d]; i++)
     for (int64_t j = oh.begin; j < oh.end; j++, rows++) {
@@ -364,14 +364,14 @@ static void make_rows_of_cells(struct max_last *k, const struct pg_box *box, int
     if (walk != NULL)
       walk(k, rows, t, c);
     else
-      make_cells(k, rows, k->covers.d.count[d] * pg_length(oh), t, c);
+      make_cells(k, rows, k->cover.d.count[d] * pg_length(oh), t, c);
   }
 }
 
 /* Stages rows of outputs.  False when an index lies outside its window. */
 static bool stage_last_rows(struct max_last *k, const struct pg_box *box, int64_t d,
                             struct pg_range oh) {
-  const struct pg_covers *m = &k->covers;
+  const struct pg_box_cover *m = &k->cover;
   for (; oh.begin < oh.end; oh.begin++)
     for (int64_t i = 0; i < m->d.count[d]; i++)
       if (!stage_last_row(k, box, m->d.outputs.begin + m->d.first[d] + i,
@@ -381,7 +381,7 @@ static bool stage_last_rows(struct max_last *k, const struct pg_box *box, int64_
 }
 
 static bool make_last_slice(struct max_last *k, const struct pg_box *box, int64_t d) {
-  const struct pg_cover *m = &k->covers.h;
+  const struct pg_cover *m = &k->cover.h;
   int64_t staged = 0;
   for (int64_t h = 0, last; h < pg_length(box->h); h = last + 1) {
     walk_fn *walk = walk_of(k, box, d, h);
@@ -399,9 +399,9 @@ static bool make_last_slice(struct max_last *k, const struct pg_box *box, int64_
 
 /* False when an index lies outside its window; what was written is then to be written again. */
 static bool make_last_box(struct max_last *k, const struct pg_box *box) {
-  pg_covers_make(&k->covers, k->pool, box, 0);
-  make_windows(&k->windows, &k->pool->w, k->covers.w.outputs);
-  k->pitch = (pg_length(k->covers.w.outputs) + PLACES_BEHIND) * box->planes + LANES;
+  pg_box_cover_make(&k->cover, k->pool, box, 0);
+  make_windows(&k->windows, &k->pool->w, k->cover.w.outputs);
+  k->pitch = (pg_length(k->cover.w.outputs) + PLACES_BEHIND) * box->planes + LANES;
   bool fine = true;
   for (int64_t d = 0; d < pg_length(box->d) && fine; d++) fine = make_last_slice(k, box, d);
   if (!fine && k->grad_in.nontemporal) fence_nontemporal();
@@ -418,7 +418,7 @@ static void max_last_items(const void *args, int64_t begin, int64_t end,
   k->args = &task->problem.args.max_backward;
   k->grad_in = grad_in_of(facts, k->args->grad_in, &k->args->in_strides);
   clear_windows(&k->windows);
-  pg_covers_begin(&k->covers);
+  pg_box_cover_begin(&k->cover);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(&task->choice.tiling, k->pool, item);
     if (!make_last_box(k, &box)) VARIANT(scatter_box)(task, &box, scratch);

@@ -26,7 +26,7 @@ struct gather {
    * position of a window's first cell in the plane, and end[] and height are used as well. */
   int32_t end[STAGED_WIDTH + LANES]; /* the position behind the last cell of each window */
   int64_t height;                    /* the number of rows of the highest window */
-  struct pg_covers covers;
+  struct pg_box_cover cover;
   struct line_writer writer;
   _Alignas(LINE)
       element out[WIDE_BOX_CELLS + LANES]; /* boxes whose rows are not contiguous in gradInput */
@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) bool stage_plane(struct gather *k,
 /* Stages all outputs of a plane that touch the box.  False when an index lies outside its window.
  */
 static bool stage_box(struct gather *k, const struct pg_max_plane *t) {
-  const struct pg_covers *m = &k->covers;
+  const struct pg_box_cover *m = &k->cover;
   if (k->one_piece) {
     struct output_row o = output_row_of(t, 0, 0, t->ow);
     o.count = k->facts->outputs;
@@ -127,7 +127,7 @@ static inline __attribute__((always_inline)) void reach_next(const struct gather
                                                              const struct column_shape shape,
                                                              const ints lane, int64_t from,
                                                              struct reached_outputs *r) {
-  const int64_t slice = pg_length(k->covers.h.outputs) * k->staging.pitch;
+  const int64_t slice = pg_length(k->cover.h.outputs) * k->staging.pitch;
   const int last = shape.height - 1;
   for (int i = 0; i < shape.depth; i++, from += slice) {
     for (int j = 0; j < last; j++)
@@ -164,14 +164,14 @@ static inline __attribute__((always_inline)) void gather_column(const struct gat
                                                                 const struct destination *t,
                                                                 ints cell, const struct column c,
                                                                 const struct column_shape shape) {
-  const struct pg_cover *mh = &k->covers.h, *mw = &k->covers.w;
+  const struct pg_cover *mh = &k->cover.h, *mw = &k->cover.w;
   const int32_t *first = mh->first, *count = mh->count;
   const int64_t pitch = k->staging.pitch, step = t->row, slice = pg_length(mh->outputs) * pitch;
   const int64_t left = pg_length(mw->cells) - c.w;
   const ints lane = sub_i(load_i32(mw->first + c.w), all_i(mw->first[c.w]));
   const ints row = all_i((int32_t)k->facts->pool.w.in);
   int64_t reached = first[c.begin];
-  int64_t from = k->covers.d.first[c.d] * slice + reached * pitch + mw->first[c.w];
+  int64_t from = k->cover.d.first[c.d] * slice + reached * pitch + mw->first[c.w];
   const element *end = t->end;
   element *to = t->at + c.w;
   struct reached_outputs r;
@@ -207,7 +207,7 @@ static inline __attribute__((always_inline)) void gather_rows(const struct gathe
 static void gather_some_rows(const struct gather *k, const struct pg_box *b,
                              const struct destination *t, const struct column *rows) {
   const struct column c = *rows;
-  const struct pg_covers *m = &k->covers;
+  const struct pg_box_cover *m = &k->cover;
   if (m->d.count[c.d] > 1)
     gather_rows(k, b, t, c, (struct column_shape){2, 2, 2, false});
   else if (m->h.most == 1 && m->w.most == 1)
@@ -257,8 +257,8 @@ static int64_t gather_planes(struct gather *k, const struct pg_box *box) {
 }
 
 static void gather_box(struct gather *k, struct pg_box box, struct pg_scratch *scratch) {
-  const struct pg_covers *m = &k->covers;
-  pg_covers_make(&k->covers, &k->facts->pool, &box, 0);
+  const struct pg_box_cover *m = &k->cover;
+  pg_box_cover_make(&k->cover, &k->facts->pool, &box, 0);
   k->close = are_close(&m->w);
   if (k->one_piece)
     k->staging.pitch = k->facts->pool.w.out;
@@ -281,7 +281,7 @@ static void gather_items(const void *args, int64_t begin, int64_t end, struct pg
   k->one_piece = !pg_tiling_cuts(&task->choice.tiling) && stages_in_one_piece(k->facts);
   if (k->one_piece) make_all_windows(k);
   writer_clear(&k->writer);
-  pg_covers_begin(&k->covers);
+  pg_box_cover_begin(&k->cover);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++)
     gather_box(k, pg_box_of(&task->choice.tiling, &k->facts->pool, item), scratch);
   writer_flush(&k->writer);
