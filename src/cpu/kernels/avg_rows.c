@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Average-backward for cells that lie in many windows.
+/* Average-backward for cells that lie in many windows, or in high ones.
  *
- * The sum over the windows of a cell is a sum along W of sums along H of sums along D, so a cell
- * costs as many additions as it lies in windows along each axis, not their product.  Each output is
- * divided once; each row of quotients is expanded to a row of cells along W; the expanded rows that
- * a row of cells lies in are added along H, and those sums along D.  Rows of cells that lie in the
- * same windows are copies of each other.  With few windows per cell avg_columns.c is faster, which
- * does not store the expanded rows. */
+ * The sum over the windows of a cell is a sum along D of sums along H of sums along W.  So a cell
+ * costs as many additions as the sum of the numbers of windows that it lies in along the axes, and
+ * not their product.  Each output is divided once.  Each row of quotients is expanded along W: the
+ * quotients that a cell needs are added up, one float per cell.  The expanded rows that a row of
+ * cells needs are added along H, and those sums along D.  Of rows of cells that lie in the same
+ * windows one is computed, and copied.  With few windows per cell avg_columns.c is faster, because
+ * it does not store expanded rows. */
 #include "cpu/kernels/avg_quotients.h"
 
 struct avg_rows {
   struct quotients q;
   int64_t pitch; /* between expanded rows */
   _Alignas(LINE) float expanded[AVG_STAGED + 2 * LANES];
-  _Alignas(LINE) element row[PG_BOX_WIDTH + LANES];
+  _Alignas(LINE) element row[PG_BOX_WIDTH + LANES]; /* the latest row of cells */
 };
 _Static_assert(sizeof(struct avg_rows) <= PG_SCRATCH_BYTES, "rows need more scratch");
 
@@ -36,6 +37,7 @@ static inline __attribute__((always_inline)) void expand_row(const struct pg_cov
   }
 }
 
+/* Expands all rows of quotients of a plane. */
 static void expand_plane(struct avg_rows *k) {
   const struct pg_box_cover *m = &k->q.cover;
   const int64_t rows = pg_length(m->d.outputs) * pg_length(m->h.outputs);
@@ -49,7 +51,7 @@ static void expand_plane(struct avg_rows *k) {
   }
 }
 
-/* A row of cells: the sum over `depth` slices of the sums of `height` expanded rows in each. */
+/* Computes a row of cells: the sum over `depth` slices of the sums of `height` expanded rows. */
 static inline void add_expanded(const struct avg_rows *k, const float *first, int64_t depth,
                                 int64_t height, element *to) {
   const struct pg_box_cover *m = &k->q.cover;
@@ -66,7 +68,7 @@ static inline void add_expanded(const struct avg_rows *k, const float *first, in
   }
 }
 
-/* Rows [begin, end) of slice d. */
+/* Computes the rows [begin, end) of slice d. */
 static void add_slice_rows(struct avg_rows *k, const struct destination *t, int64_t d,
                            int64_t begin, int64_t end) {
   const struct pg_cover *mh = &k->q.cover.h, *md = &k->q.cover.d;

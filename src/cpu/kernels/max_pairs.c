@@ -7,7 +7,7 @@
  * as in max_gather.c.  Rows of outputs are staged when the first row of cells needs them, so that
  * reading, computing and writing overlap.
  *
- * An index outside its window makes the box be scattered from its plane on. */
+ * If an index lies outside its window, the box is scattered from its plane on. */
 #include "cpu/kernels/max_staging.h"
 
 enum {
@@ -20,7 +20,7 @@ enum {
 
 struct pairs {
   struct staging staging;
-  int64_t rows; /* of outputs that are staged, from place LANES on */
+  int64_t rows; /* of outputs that are staged; the first begins at place LANES */
   const struct pg_task *task;
   const struct pg_pooling *pool;
   struct grad_in grad_in;
@@ -143,7 +143,7 @@ static bool stores_lines(const struct pairs *k, const struct destination *t) {
          (uintptr_t)t->plane % LINE == 0 && t->row * (int64_t)sizeof(element) % LINE == 0;
 }
 
-/* The box of one plane.  False when an index lies outside its window. */
+/* Computes the box in one plane.  False when an index lies outside its window. */
 static bool make_plane(struct pairs *k, const struct pg_max_plane *plane, struct destination *t) {
   const struct pg_axis *w = &k->pool->w;
   store_i32(k->staging.index, all_i(-1)); /* before the first row */
