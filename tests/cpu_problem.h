@@ -12,10 +12,11 @@ static inline struct pg_axis cpu_axis(const struct reference_axis *a) {
   return (struct pg_axis){a->in, a->out, a->kernel, a->stride, a->pad, a->dilation};
 }
 
+/* As ops/view.c has it, the stride of an axis of length 1 is 0. */
 static inline struct pg_strides cpu_strides(const struct problem *p, int tensor) {
   const struct tensor_layout layout = tensor_lay_out(p, tensor);
   struct pg_strides s;
-  memcpy(s.of, layout.step, sizeof s.of);
+  for (int i = 0; i < PG_AXES; i++) s.of[i] = layout.size[i] > 1 ? layout.step[i] : 0;
   return s;
 }
 
