@@ -68,7 +68,7 @@ static inline void add_fill(struct pg_plan *plan, int operand, int64_t offset, i
       .kernel = PG_FILL,
       .dtype = ACL_UINT64,
       .facts = {.bytes = count * 8},
-      .args.fill = {.count = count, .stride = 1, .width = 1, .value = value, .element = 8}};
+      .args.fill = {.count = count, .stride = 1, .width = 1, .value = value, .element_bytes = 8}};
   assert_int_equal(pg_plan_add(plan, &problem, NULL), 0);
   pg_plan_bind(plan, offsetof(struct pg_fill_args, dst), operand, offset);
 }

@@ -323,29 +323,29 @@ static void check_cover(const struct pg_cover *m, const struct pg_axis *axis, st
   slid_by_one += m->by_one && m->most > 1;
 }
 
-static void check_covers_of(struct pg_covers *covers, const struct pg_pooling *p,
+static void check_covers_of(struct pg_box_cover *cover, const struct pg_pooling *p,
                             const struct pg_box *b, int64_t front) {
-  pg_covers_make(covers, p, b, front);
-  check_cover(&covers->d, &p->d, b->d, 0);
-  check_cover(&covers->h, &p->h, b->h, 0);
-  check_cover(&covers->w, &p->w, b->w, front);
+  pg_box_cover_make(cover, p, b, front);
+  check_cover(&cover->d, &p->d, b->d, 0);
+  check_cover(&cover->h, &p->h, b->h, 0);
+  check_cover(&cover->w, &p->w, b->w, front);
 }
 
 /* Every box, and one that begins where another did but is shorter. */
 static void check_covers(const struct pg_pooling *p, const struct pg_tiling *t, int64_t front) {
-  static struct pg_covers covers;
+  static struct pg_box_cover cover;
   struct pg_box b;
-  memset(covers.room, -1, sizeof covers.room);
-  pg_covers_begin(&covers);
+  memset(cover.room, -1, sizeof cover.room);
+  pg_box_cover_begin(&cover);
   for (int64_t item = 0; item < pg_tiling_items(t); item++) {
     b = pg_box_of(t, p, item);
-    check_covers_of(&covers, p, &b, front);
+    check_covers_of(&cover, p, &b, front);
   }
   b = pg_box_of(t, p, 0);
-  check_covers_of(&covers, p, &b, front);
+  check_covers_of(&cover, p, &b, front);
   b.h.end = b.h.begin + pg_ceil_div(pg_length(b.h), 2);
   b.w.end = b.w.begin + pg_ceil_div(pg_length(b.w), 2);
-  check_covers_of(&covers, p, &b, front);
+  check_covers_of(&cover, p, &b, front);
 }
 
 static void covers_name_the_outputs_that_hold_each_cell(void **state) {

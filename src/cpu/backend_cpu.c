@@ -28,7 +28,7 @@ static int core_count(int device) {
   return pg_workers_count();
 }
 
-/* Linux says "2048K"; not every libc knows how to ask. */
+/* Linux writes "2048K" into this file; sysconf knows the size with some C libraries only. */
 static int64_t cache_bytes(int device) {
   (void)device;
   long kib = 0;
@@ -56,7 +56,7 @@ static void shut_down(void) {
   pg_workers_stop();
 }
 
-/* All memory is the process's: everything is in reach already. */
+/* All memory belongs to the process, so a peer's memory is in reach already. */
 static bool can_reach(int device, int peer) {
   (void)device, (void)peer;
   return true;
@@ -79,7 +79,7 @@ static void *native_stream(struct pg_queue *queue) {
   return NULL;
 }
 
-/* Through malloc, so that sanitizers and debuggers watch device memory too. */
+/* Device memory comes from malloc, so that sanitizers and debuggers watch it too. */
 static void *allocate(int device, size_t bytes, bool huge) {
   (void)device;
   void *memory = NULL;
@@ -104,15 +104,15 @@ static void memory_info(int device, size_t *free_bytes, size_t *total_bytes) {
   *free_bytes = (size_t)sysconf(_SC_AVPHYS_PAGES) * page;
   const int cancel = pg_cancel_off(); /* the file would stay open */
   FILE *file = fopen("/proc/meminfo", "re");
-  char line[128];
+  char text[128];
   unsigned long long kib;
-  while (file != NULL && fgets(line, sizeof line, file) != NULL)
-    if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) *free_bytes = (size_t)kib * 1024;
+  while (file != NULL && fgets(text, sizeof text, file) != NULL)
+    if (sscanf(text, "MemAvailable: %llu kB", &kib) == 1) *free_bytes = (size_t)kib * 1024;
   if (file != NULL) fclose(file);
   pg_cancel_restore(cancel);
 }
 
-static const atomic_bool never; /* stopped: nobody aborts a call that waits for its own end */
+static const atomic_bool never; /* a stop that is never set: nobody aborts a call that waits */
 
 static aclError copy_now(int device, const struct pg_copy *copy) {
   (void)device;

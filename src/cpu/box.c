@@ -3,6 +3,7 @@
 
 #include "core/checked.h"
 
+/* The item-th part of [0, end), if parts have this size. */
 static struct pg_range cut(int64_t item, int64_t size, int64_t end) {
   const int64_t begin = item * size;
   return (struct pg_range){begin, end - begin < size ? end : begin + size};
@@ -36,10 +37,10 @@ struct pg_box pg_box_of(const struct pg_tiling *t, const struct pg_pooling *p, i
 }
 
 static void cover_by_one(struct pg_cover *m, const struct pg_axis *axis) {
-  const int64_t reach = (axis->kernel - 1) * axis->dilation;
+  const int64_t span = pg_window_span(axis);
   m->by_one = true;
-  m->most = reach + 1;
-  const int64_t start = m->cells.begin + axis->pad - reach - m->outputs.begin + m->front;
+  m->most = span + 1;
+  const int64_t start = m->cells.begin + axis->pad - span - m->outputs.begin + m->front;
   for (int64_t i = 0; i < pg_length(m->cells) + PG_COVER_SLACK; i++) {
     m->first[i] = (int32_t)(start + i);
     m->count[i] = (int32_t)m->most;
@@ -52,18 +53,19 @@ static struct pg_range next_window(const struct pg_axis *axis, int64_t o, struct
   return (struct pg_range){w.begin + axis->stride, w.end + axis->stride};
 }
 
-/* Windows begin and end in the order of their outputs, so both ends of the range of outputs that
- * cover a cell only move on. */
+/* Windows begin and end in the order of their outputs.  So from cell to cell both ends of `live`,
+ * the range of outputs in whose windows a cell lies, only move on. */
 static void cover_by_sweep(struct pg_cover *m, const struct pg_axis *axis) {
   const int64_t length = pg_length(m->cells), last = m->outputs.end;
   struct pg_range live = {m->outputs.begin, m->outputs.begin};
-  struct pg_range oldest = pg_window(axis, live.begin), newest = oldest; /* the next one to come */
+  struct pg_range oldest = pg_window(axis, live.begin); /* the window of output live.begin */
+  struct pg_range next = oldest;                        /* and of output live.end */
   m->by_one = false;
   m->most = 0;
   for (int64_t i = 0; i < length; i++) {
     const int64_t cell = m->cells.begin + i;
-    for (; live.end < last && newest.begin <= cell; live.end++)
-      newest = next_window(axis, live.end, newest);
+    for (; live.end < last && next.begin <= cell; live.end++)
+      next = next_window(axis, live.end, next);
     for (; live.begin < live.end && oldest.end <= cell; live.begin++)
       oldest = next_window(axis, live.begin, oldest);
     m->first[i] = (int32_t)(live.begin - m->outputs.begin + m->front);
@@ -83,29 +85,29 @@ static void make_cover(struct pg_cover *m, const struct pg_axis *axis, struct pg
   m->outputs = pg_touching(axis, cells.begin, cells.end);
   if (m->outputs.begin > axis->out) m->outputs.begin = m->outputs.end = axis->out;
   m->front = front;
-  const int64_t reach = (axis->kernel - 1) * axis->dilation;
-  if (axis->kernel > 0 && axis->stride == 1 && reach <= front && pg_length(m->outputs) > 0)
+  if (axis->kernel > 0 && axis->stride == 1 && pg_window_span(axis) <= front &&
+      pg_length(m->outputs) > 0)
     cover_by_one(m, axis);
   else
     cover_by_sweep(m, axis);
 }
 
-void pg_covers_begin(struct pg_covers *covers) {
+void pg_box_cover_begin(struct pg_box_cover *cover) {
   const struct pg_range nothing = {-1, -1};
   const int64_t rows = PG_BOX_ROWS + PG_COVER_SLACK, width = PG_BOX_WIDTH + PG_COVER_SLACK;
-  int32_t *room = covers->room;
-  covers->d = (struct pg_cover){.cells = nothing, .first = room, .count = room + rows};
-  covers->h =
+  int32_t *room = cover->room;
+  cover->d = (struct pg_cover){.cells = nothing, .first = room, .count = room + rows};
+  cover->h =
       (struct pg_cover){.cells = nothing, .first = room + 2 * rows, .count = room + 3 * rows};
   room += 4 * rows;
-  covers->w = (struct pg_cover){.cells = nothing, .first = room, .count = room + width};
+  cover->w = (struct pg_cover){.cells = nothing, .first = room, .count = room + width};
 }
 
-void pg_covers_make(struct pg_covers *covers, const struct pg_pooling *p, const struct pg_box *box,
-                    int64_t front) {
-  make_cover(&covers->d, &p->d, box->d, 0);
-  make_cover(&covers->h, &p->h, box->h, 0);
-  make_cover(&covers->w, &p->w, box->w, front);
+void pg_box_cover_make(struct pg_box_cover *cover, const struct pg_pooling *p,
+                       const struct pg_box *box, int64_t front) {
+  make_cover(&cover->d, &p->d, box->d, 0);
+  make_cover(&cover->h, &p->h, box->h, 0);
+  make_cover(&cover->w, &p->w, box->w, front);
 }
 
 int64_t pg_outputs_per_item(const struct pg_task *task) {
@@ -113,5 +115,5 @@ int64_t pg_outputs_per_item(const struct pg_task *task) {
   int64_t outputs;
   if (!pg_mul(task->problem.facts.outputs, t->planes, &outputs)) return 0;
   outputs /= t->d_items * t->h_items * t->w_items;
-  return outputs < 1 << 20 ? outputs : 0; /* too far to be fetched ahead */
+  return outputs < 1 << 20 ? outputs : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which instruction sets the library has kernels for, and which of them this CPU can run. */
+/* Which instruction sets the library has methods for, and which of them this CPU can run. */
 #ifndef PG_CPU_FEATURES_H_
 #define PG_CPU_FEATURES_H_
 

@@ -6,7 +6,7 @@
 #include "cpu/method.h"
 
 static void fill_row(char *dst, const struct pg_fill_args *a) {
-  switch (a->element) {
+  switch (a->element_bytes) {
     case 1:
       memset(dst, (int)(a->value & 0xff), (size_t)a->width);
       return;
@@ -26,7 +26,7 @@ static void fill_row(char *dst, const struct pg_fill_args *a) {
 void pg_fill_items(const void *args, int64_t begin, int64_t end, struct pg_scratch *scratch) {
   const struct pg_fill_args *a = args;
   for (int64_t i = begin; i < end && !pg_is_stopped(scratch); i++)
-    fill_row((char *)a->dst + i * a->stride * a->element, a);
+    fill_row((char *)a->dst + i * a->stride * a->element_bytes, a);
 }
 
 static void fill_task(const void *args, int64_t begin, int64_t end, struct pg_scratch *scratch) {

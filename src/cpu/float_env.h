@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The arithmetic that results are promised in: round to nearest, subnormals kept.  A program may
- * have chosen otherwise for its own threads (fast-math start-up code does), and a thread that
- * synchronises computes: so kernels run between enter and leave. */
+ * have chosen otherwise for its own threads (fast-math start-up code does), and a thread of the
+ * program that synchronises computes as well.  So kernels are computed between enter and leave. */
 #ifndef PG_FLOAT_ENV_H_
 #define PG_FLOAT_ENV_H_
 
@@ -23,12 +23,12 @@ static inline void pg_float_env_leave(pg_float_env before) { _mm_setcsr(before);
 
 #elif defined(__aarch64__)
 
-/* Not fesetenv: it leaves alone the bits that say how halves are converted. */
+/* fesetenv would not do: it does not change the bits that say how halves are converted. */
 typedef struct {
   uint64_t control, status;
 } pg_float_env;
 
-/* Writing it can be slow, and it is nearly always as wanted. */
+/* Writing the register can be slow, and it nearly always has the wanted value. */
 static inline void pg_float_control_change(uint64_t from, uint64_t to) {
   if (from != to) __asm__ volatile("msr fpcr, %0" : : "r"(to) : "memory");
 }

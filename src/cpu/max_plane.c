@@ -18,7 +18,7 @@ struct pg_max_plane pg_max_plane_of(const struct pg_task *task, const struct pg_
                            .od = {0, p->d.out},
                            .oh = {0, p->h.out},
                            .ow = {0, p->w.out},
-                           .outside = {.count = 0, .position = INT64_MAX}};
+                           .report = {.count = 0, .position = INT64_MAX}};
   if (t.every_output) return t;
   t.od = pg_touching(&p->d, box->d.begin, box->d.end);
   t.oh = pg_touching(&p->h, box->h.begin, box->h.end);
@@ -44,31 +44,31 @@ static struct cell cell_of(const struct pg_pooling *p, int64_t index) {
 
 static bool holds(struct pg_range r, int64_t x) { return x >= r.begin && x < r.end; }
 
-static bool is_outside(const struct pg_max_plane *t, int64_t index) {
-  return index < 0 || index >= t->task->problem.facts.cells;
+static bool is_in_plane(const struct pg_max_plane *t, int64_t index) {
+  return index >= 0 && index < t->task->problem.facts.cells;
 }
 
 int64_t pg_position_in_box(const struct pg_max_plane *t, int64_t index) {
   const struct pg_box *b = t->box;
-  if (is_outside(t, index)) return -1;
+  if (!is_in_plane(t, index)) return -1;
   const struct cell at = cell_of(&t->task->problem.facts.pool, index);
   if (!holds(b->d, at.d) || !holds(b->h, at.h) || !holds(b->w, at.w)) return -1;
   return ((at.d - b->d.begin) * pg_length(b->h) + at.h - b->h.begin) * pg_length(b->w) + at.w -
          b->w.begin;
 }
 
-static void note_outside(struct pg_max_plane *t, const struct pg_row_windows *row, int64_t ow,
+static void report_index(struct pg_max_plane *t, const struct pg_row_windows *row, int64_t ow,
                          int64_t index) {
   const struct pg_pooling *p = &t->task->problem.facts.pool;
   const int64_t position = ((t->plane * p->d.out + row->od) * p->h.out + row->oh) * p->w.out + ow;
-  t->outside.count++;
-  if (position < t->outside.position) {
-    t->outside.position = position;
-    t->outside.value = index;
+  t->report.count++;
+  if (position < t->report.position) {
+    t->report.position = position;
+    t->report.value = index;
   }
 }
 
-/* The item of this plane that holds a cell. */
+/* The item of this plane in which a cell lies. */
 static int64_t item_of(const struct pg_max_plane *t, struct cell at) {
   const struct pg_tiling *g = &t->task->choice.tiling;
   const int64_t n = t->task->problem.facts.pool.n, groups = n > 0 ? g->plane_items / n : 1;
@@ -81,13 +81,13 @@ void pg_index_elsewhere(struct pg_max_plane *t, const struct pg_row_windows *row
   const struct pg_pooling *p = &t->task->problem.facts.pool;
   const struct pg_box *b = t->box;
   if (t->every_output) {
-    if (is_outside(t, index)) note_outside(t, row, ow, index);
+    if (!is_in_plane(t, index)) report_index(t, row, ow, index);
     return;
   }
   const struct pg_range w = pg_window_clip(&p->w, pg_window(&p->w, ow));
   if (!holds(b->d, row->d.begin) || !holds(b->h, row->h.begin) || !holds(b->w, w.begin)) return;
-  if (is_outside(t, index)) {
-    note_outside(t, row, ow, index);
+  if (!is_in_plane(t, index)) {
+    report_index(t, row, ow, index);
     return;
   }
   const struct cell at = cell_of(p, index);
@@ -96,11 +96,12 @@ void pg_index_elsewhere(struct pg_max_plane *t, const struct pg_row_windows *row
     __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
 }
 
-/* Guards all reports: indices outside their plane are rare, and a plane comes here once. */
+/* Guards the reports of all problems.  That is enough: few planes have something to report, and
+ * each takes the lock once. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void pg_max_plane_report(const struct pg_max_plane *t) {
-  const struct pg_index_report *found = &t->outside;
+  const struct pg_index_report *found = &t->report;
   struct pg_index_report *report = t->task->problem.args.max_backward.report;
   if (found->count == 0 || report == NULL) return;
   pthread_mutex_lock(&lock);

@@ -4,27 +4,27 @@
  * the box.
  *
  * Where planes are cut, a box looks only at the outputs whose windows touch it.  A stray (an index
- * inside its plane but outside its window) then may point into another box, whose flag is set in
- * the workspace: after all boxes are written, those with a flag are computed again from every
- * output of their plane.  An output is at home in the box that holds the first cell of its window,
- * and only its home sets flags and reports, so that nothing is counted twice. */
+ * inside its plane but outside its window) may then point into another box.  That box's flag is set
+ * in the workspace, and after all boxes are written, those with a flag are computed again from
+ * every output of their plane.  The home of an output is the box in which the first cell of its
+ * window lies.  Only the home sets flags and reports, so that nothing is counted twice. */
 #ifndef PG_MAX_PLANE_H_
 #define PG_MAX_PLANE_H_
 
 #include "cpu/box.h"
 #include "kernels/kernels.h"
 
-/* One plane of a box at work. */
+/* One plane of a box while it is computed. */
 struct pg_max_plane {
   const struct pg_task *task;
   const struct pg_box *box;
-  int64_t plane, n, c;            /* plane = n * C + c */
-  bool every_output;              /* it looks at all outputs, so all are at home here */
-  struct pg_range od, oh, ow;     /* the outputs to look at */
-  struct pg_index_report outside; /* the indices it found outside the plane */
+  int64_t plane, n, c;           /* plane = n * C + c */
+  bool every_output;             /* all outputs are looked at, so this is the home of all */
+  struct pg_range od, oh, ow;    /* the outputs that are looked at */
+  struct pg_index_report report; /* of the indices that were found outside the plane */
 };
 
-/* The windows of a row of outputs along depth and height, clipped. */
+/* The windows of a row of outputs along depth and height, clipped to the plane. */
 struct pg_row_windows {
   int64_t od, oh;
   struct pg_range d, h;
@@ -35,18 +35,18 @@ struct pg_max_plane pg_max_plane_of(const struct pg_task *task, const struct pg_
 
 struct pg_row_windows pg_row_windows_of(const struct pg_pooling *pool, int64_t od, int64_t oh);
 
-/* Where the flat position `index` lies in the box, or -1. */
+/* The position in the box of the cell that has the flat position `index` in the plane, or -1. */
 int64_t pg_position_in_box(const struct pg_max_plane *plane, int64_t index);
 
-/* The output (row, ow) has an index that is not in this box: it belongs to another box, is a stray,
- * or lies outside the plane. */
+/* To be called for an output (row, ow) whose index does not point into this box: it points into
+ * another box, as a stray or not, or lies outside the plane.  Sets the flag or reports. */
 void pg_index_elsewhere(struct pg_max_plane *plane, const struct pg_row_windows *row, int64_t ow,
                         int64_t index);
 
-/* Adds what the plane found outside to the report of the problem. */
+/* Adds the plane's report to that of the problem. */
 void pg_max_plane_report(const struct pg_max_plane *plane);
 
-/* The workspace of the methods: one flag per item where planes are cut. */
+/* The bytes of workspace that the methods need: one flag per item where planes are cut. */
 int64_t pg_flags_bytes(const struct pg_tiling *tiling);
 
 #endif

@@ -15,7 +15,7 @@
 
 enum element { F32, F16, BF16, F64, ELEMENT_COUNT };
 
-/* What one instruction set has, in the order of enum element. */
+/* The lists of one instruction set, in the order of enum element. */
 #define PG_DECLARE_METHODS(isa)                                                      \
   extern const struct pg_cpu_methods pg_methods_##isa##_f32, pg_methods_##isa##_f16, \
       pg_methods_##isa##_bf16, pg_methods_##isa##_f64;
@@ -64,7 +64,8 @@ aclError pg_isa_configure(const char *api) {
   return ACL_SUCCESS;
 }
 
-/* Without aclInit a wrong POOLGRAD_ISA leaves its sentence and the best set. */
+/* If there was no aclInit and POOLGRAD_ISA is wrong, its error message stays with the thread, and
+ * the best set is used. */
 static const struct isa *chosen_isa(void) {
   const struct isa *isa = atomic_load_explicit(&chosen, memory_order_acquire);
   if (isa != NULL) return isa;

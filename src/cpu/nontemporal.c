@@ -9,8 +9,9 @@
 #include "core/status.h"
 #include "core/thread.h"
 
-/* A large cache is shared by many cores, and their results do not stay in it either: measured, 16
- * threads with 300 MiB in common gain as much from non-temporal stores as two with 32 MiB. */
+/* Half of a cache can be far more than this, but a large cache is shared by many cores, whose
+ * results push each other out: 16 threads with 300 MiB of cache gain as much from non-temporal
+ * stores as two with 32 MiB (measured). */
 #define MOST (INT64_C(16) << 20)
 
 /* sysconf's answer is wrong by a factor of ten in some virtual machines. */
@@ -30,7 +31,7 @@ static int64_t last_level_cache(void) {
   return bytes != 0 ? bytes : INT64_C(32) << 20;
 }
 
-static _Atomic int64_t from; /* 0: not decided yet */
+static _Atomic int64_t least_bytes; /* 0: not decided yet */
 
 aclError pg_nontemporal_configure(const char *api) {
   const char *text = pg_getenv("POOLGRAD_STREAM_BYTES");
@@ -41,15 +42,17 @@ aclError pg_nontemporal_configure(const char *api) {
     bytes = strtoll(text, &end, 10);
     if (*end != '\0' || bytes < 1) return PG_REFUSE_VARIABLE(api, "POOLGRAD_STREAM_BYTES", text);
   }
-  atomic_store(&from, bytes);
+  atomic_store(&least_bytes, bytes);
   return ACL_SUCCESS;
 }
 
-/* Without aclInit a wrong POOLGRAD_STREAM_BYTES leaves its sentence and the most. */
+/* If there was no aclInit and POOLGRAD_STREAM_BYTES is wrong, its error message stays with the
+ * thread, and the size is MOST. */
 bool pg_prefers_nontemporal(int64_t bytes) {
-  int64_t least = atomic_load_explicit(&from, memory_order_relaxed);
-  if (least == 0)
-    least = pg_nontemporal_configure("POOLGRAD_STREAM_BYTES") == ACL_SUCCESS ? atomic_load(&from)
-                                                                             : MOST;
+  int64_t least = atomic_load_explicit(&least_bytes, memory_order_relaxed);
+  if (least == 0) {
+    const bool right = pg_nontemporal_configure("POOLGRAD_STREAM_BYTES") == ACL_SUCCESS;
+    least = right ? atomic_load(&least_bytes) : MOST;
+  }
   return bytes >= least;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When results are written with non-temporal stores, past the caches: when no cache would keep them
- * anyway. */
+/* Whether results are written with non-temporal stores, past the caches: only if they are so large
+ * that no cache would keep them. */
 #ifndef PG_NONTEMPORAL_H_
 #define PG_NONTEMPORAL_H_
 
@@ -9,11 +9,11 @@
 
 #include "acl/acl_base.h"
 
-/* Reads POOLGRAD_STREAM_BYTES, from where on that is; a sentence for what is not a positive number.
- * If it is not set: half of the last-level cache, 16 MiB at most. */
+/* Reads POOLGRAD_STREAM_BYTES, the least size of such results; fails if it is not a positive
+ * number. Where it is not set, the size is half of the last-level cache, and 16 MiB at most. */
 aclError pg_nontemporal_configure(const char *api);
 
-/* For a gradInput of so many bytes. */
+/* Is a gradInput of so many bytes written with non-temporal stores? */
 bool pg_prefers_nontemporal(int64_t bytes);
 
 #endif

@@ -12,7 +12,7 @@
  * at work spins while steps end quickly, then sleeps.
  *
  * Steps are counted by tickets, 1, 2, ... in the order of submission.  completed() is the ticket
- * of the last finished one; a mark is done when completed() has reached its ticket.
+ * of the last finished one; a mark is done when that is no less than its own ticket.
  *
  * Abort and forced destruction discard the steps that have not begun and set `stop`, at which the
  * running one gives up: a kernel between two items, a wait at once, a host function never.
@@ -57,8 +57,8 @@ struct pg_queue {
   struct pg_step *ring;
   size_t capacity, head, count; /* capacity is a power of two */
   uint64_t pushed;              /* ticket of the newest step */
-  uint64_t given_up;            /* the newest one that a discard has seen */
-  uint64_t undone;              /* the newest one that was skipped or stopped */
+  uint64_t given_up;            /* ticket of the newest step at the time of the last discard */
+  uint64_t undone;              /* ticket of the newest step that was skipped or stopped */
   bool busy;                    /* some thread is inside a step */
   uint64_t running;             /* that step's ticket */
   bool waiting;                 /* that step waits for something outside this queue */
@@ -87,7 +87,7 @@ struct pg_mark {
   struct pg_queue *queue; /* holds a reference */
   uint64_t ticket;
   bool has_work;           /* it was submitted with a step, which is the one before it */
-  _Atomic int64_t time_ns; /* 0: not reached */
+  _Atomic int64_t time_ns; /* when the queue passed it; 0: not yet, or it was discarded */
 };
 
 /* Executor threads of dropped queues, which nobody joins: shutting down waits for them. */
@@ -127,7 +127,7 @@ void pg_queue_release(struct pg_queue *queue) {
   free(queue);
 }
 
-/* Kernels make the struct large; other steps need little of it. */
+/* The struct is as large as a kernel's step; of other steps only the beginning is copied. */
 static void copy_step(struct pg_step *to, const struct pg_step *from) {
   memcpy(to, from,
          from->kind == PG_STEP_KERNEL ? sizeof *to
@@ -137,9 +137,9 @@ _Static_assert(sizeof(struct pg_copy) >= sizeof(struct pg_fill) &&
                    sizeof(struct pg_copy) >= sizeof(struct pg_call) &&
                    sizeof(struct pg_copy) >= sizeof(struct pg_value) &&
                    sizeof(struct pg_copy) >= sizeof(struct pg_wait),
-               "the largest step but kernels'");
+               "a copy is the largest of the other steps");
 
-/* Lock held, for this and the next five. */
+/* The lock is held in this function and the next five. */
 static uint64_t completed(const struct pg_queue *queue) {
   return queue->busy ? queue->running - 1 : queue->pushed - queue->count;
 }
@@ -195,7 +195,8 @@ static void discard_step(const struct pg_step *step) {
     pg_release(step->u.value.owner);
 }
 
-/* Tells the threads inside sync that wait for this ticket or a later one.  Lock held. */
+/* Tells the threads inside sync that wait for this ticket or a later one that it is lost.  The lock
+ * is held. */
 static void tell_waiters(struct pg_queue *queue, uint64_t lost) {
   for (struct waiter *w = queue->waiters; w != NULL; w = w->next)
     w->lost = w->lost || w->ticket >= lost;
@@ -215,7 +216,7 @@ void pg_queue_discard(struct pg_queue *queue) {
   free(ring);
 }
 
-/* Waits for another queue's mark.  blocked_on lets close() break the wait. */
+/* Waits for another queue's mark.  blocked_on lets an interrupt end the wait. */
 static aclError wait_for_mark(struct pg_queue *self, const struct pg_wait *wait,
                               struct pg_failure *why) {
   struct pg_queue *other = wait->mark->queue;
@@ -239,10 +240,10 @@ static aclError wait_for_mark(struct pg_queue *self, const struct pg_wait *wait,
   return why->code;
 }
 
-/* A mark whose own step was skipped or stopped counts as discarded with it.  (Another thread may
- * have taken the failure, or the stop may have gone, between the two.)  Only the thread that runs
- * steps writes `undone`. */
-static void reach_mark(const struct pg_queue *queue, struct pg_mark *mark) {
+/* A mark is discarded if the step that it was submitted with was skipped or stopped.  `undone` says
+ * so: the failure may have been taken by another thread since then, and `stop` is now about this
+ * step.  Only the thread that runs steps writes `undone`, so it is read without the lock. */
+static void pass_mark(const struct pg_queue *queue, struct pg_mark *mark) {
   const bool discarded = mark->has_work && queue->undone == mark->ticket - 1;
   if (!discarded) atomic_store(&mark->time_ns, pg_now_ns());
   pg_mark_release(mark);
@@ -253,7 +254,7 @@ static aclError run_step(struct pg_queue *queue, struct pg_step *step, struct pg
     case PG_STEP_WAIT:
       return wait_for_mark(queue, &step->u.wait, why);
     case PG_STEP_MARK:
-      reach_mark(queue, step->u.mark);
+      pass_mark(queue, step->u.mark);
       return ACL_SUCCESS;
     default:
       return pg_step_run(step, &queue->scratch, why);
@@ -272,13 +273,14 @@ static void stop_touching(struct pg_queue *queue) {
   pthread_mutex_unlock(&queue->lock);
 }
 
-/* Runs the head step.  Lock held on entry and on return, free in between; not busy, not empty. */
+/* Runs the first step of a queue that has one and is not busy.  The lock is held on entry and on
+ * return, and free while the step runs. */
 static void run_one(struct pg_queue *queue) {
   struct pg_step step;
   copy_step(&step, &queue->ring[queue->head]);
   const bool skip = queue->stop_on_failure && queue->failure.code != ACL_SUCCESS;
   struct pg_failure failure;
-  failure.code = ACL_SUCCESS; /* its text is large, and seldom there */
+  failure.code = ACL_SUCCESS; /* its text is large and rarely used, so it is not cleared */
   queue->head = (queue->head + 1) & (queue->capacity - 1);
   queue->count--;
   queue->busy = true;
@@ -317,7 +319,7 @@ static void *execute(void *argument) {
     }
     if (queue->closing && queue->count == 0 && !queue->busy) break;
     const int64_t now = pg_now_ns();
-    if (queue->last_active_ns == 0) queue->last_active_ns = now; /* worked since the last look */
+    if (queue->last_active_ns == 0) queue->last_active_ns = now; /* a step was run since */
     const bool doze = now - queue->last_active_ns < DOZE_NS && !queue->closing;
     queue->executor = doze ? DOZING : ASLEEP;
     (void)pg_cond_wait_until(&queue->wake, &queue->lock, doze ? now + DOZE_POLL_NS : PG_FOREVER);
@@ -327,7 +329,7 @@ static void *execute(void *argument) {
   const bool dropped = atomic_load(&queue->dropped);
   pg_queue_release(queue);
   if (dropped) {
-    (void)pthread_detach(pthread_self()); /* from outside, libc may look at a thread that is gone */
+    (void)pthread_detach(pthread_self()); /* another thread might do it after this one has ended */
     count_detached(-1);
   }
   return NULL;
@@ -356,7 +358,7 @@ aclError pg_queue_create(const struct pg_queue_options *options, struct pg_queue
   return ACL_SUCCESS;
 }
 
-/* Small enough to be left to the dozing executor's next look? */
+/* Can the step wait until the dozing executor looks at its queue the next time? */
 static bool is_quiet(const struct pg_step *step) {
   switch (step->kind) {
     case PG_STEP_KERNEL:
@@ -370,7 +372,7 @@ static bool is_quiet(const struct pg_step *step) {
   }
 }
 
-/* Lock held; room reserved. */
+/* The lock is held, and the ring has space for the steps. */
 static void push(struct pg_queue *queue, const struct pg_step *steps, size_t count) {
   bool quiet = true;
   for (size_t i = 0; i < count; i++) {
@@ -383,7 +385,7 @@ static void push(struct pg_queue *queue, const struct pg_step *steps, size_t cou
     pthread_cond_signal(&queue->wake);
 }
 
-/* A mark that has no ticket yet; NULL without memory. */
+/* A mark that has no ticket yet, or NULL if memory is short. */
 static struct pg_mark *new_mark(struct pg_queue *queue) {
   struct pg_mark *mark = calloc(1, sizeof *mark);
   if (mark == NULL) return NULL;
@@ -393,7 +395,7 @@ static struct pg_mark *new_mark(struct pg_queue *queue) {
   return mark;
 }
 
-/* Lock held. */
+/* The lock is held. */
 static aclError push_all(struct pg_queue *queue, const struct pg_step *steps, size_t count,
                          struct pg_mark *behind) {
   if (queue->closing || queue->held) return ACL_ERROR_RT_INVALID_HANDLE;
@@ -432,8 +434,9 @@ static bool may_run_here(const struct pg_queue *queue) {
   return !(step->kind == PG_STEP_CALL && step->u.call.own_thread);
 }
 
-/* Another thread runs the steps: while it ends one every SPIN_NS, sleeping would cost more than
- * looking.  False when no step ended.  Lock held on entry and on return, free in between. */
+/* Waits for a thread that runs the steps.  While that ends one every SPIN_NS, going to sleep would
+ * cost more than spinning.  False when no step ended.  The lock is held on entry and on return, and
+ * free in between. */
 static bool spin(struct pg_queue *queue, uint64_t ticket) {
   const uint64_t before = completed(queue);
   uint64_t seen = before;
@@ -449,9 +452,9 @@ static bool spin(struct pg_queue *queue, uint64_t ticket) {
   return completed(queue) != before; /* asked under the lock: observe() must not miss a step */
 }
 
-/* Until the ticket is completed.  Without a time limit the caller runs steps itself.
- * Lock held; false when the time is up. */
-static bool reach(struct pg_queue *queue, uint64_t ticket, int64_t timeout_ns) {
+/* Waits until the ticket is completed; without a time limit the caller runs steps itself.  False
+ * when the time is up.  The lock is held on entry and on return. */
+static bool run_until(struct pg_queue *queue, uint64_t ticket, int64_t timeout_ns) {
   const int64_t deadline = pg_deadline(timeout_ns);
   while (completed(queue) < ticket) {
     if (timeout_ns == PG_FOREVER && may_run_here(queue))
@@ -465,7 +468,7 @@ static bool reach(struct pg_queue *queue, uint64_t ticket, int64_t timeout_ns) {
   return true;
 }
 
-/* Is the caller inside the running step?  Lock held. */
+/* Is the caller inside the running step?  The lock is held. */
 static bool is_own(const struct pg_queue *queue) {
   return queue->busy && pthread_equal(queue->runner, pthread_self());
 }
@@ -478,18 +481,18 @@ aclError pg_queue_sync(struct pg_queue *queue, int64_t timeout_ns, struct pg_fai
   const bool own = is_own(queue);
   struct waiter here = {.ticket = queue->pushed, .next = queue->waiters};
   queue->waiters = &here; /* cppcheck-suppress autoVariables; out of the list before it ends */
-  const bool reached = !own && reach(queue, here.ticket, timeout_ns);
+  const bool in_time = !own && run_until(queue, here.ticket, timeout_ns);
   struct waiter **link = &queue->waiters;
   while (*link != &here) link = &(*link)->next;
   *link = here.next;
-  if (reached && queue->failure.code != ACL_SUCCESS) {
+  if (in_time && queue->failure.code != ACL_SUCCESS) {
     *failure = queue->failure;
     queue->failure.code = ACL_SUCCESS;
   }
   pthread_mutex_unlock(&queue->lock);
   pg_cancel_restore(cancel);
   if (own) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
-  if (!reached) return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+  if (!in_time) return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
   return here.lost ? ACL_ERROR_RT_STREAM_ABORT : ACL_SUCCESS;
 }
 
@@ -558,14 +561,14 @@ void pg_queue_close(struct pg_queue *queue, bool drop) {
   }
   pthread_mutex_lock(&queue->lock);
   queue->closing = true;
-  if (!drop) (void)reach(queue, queue->pushed, PG_FOREVER);
+  if (!drop) (void)run_until(queue, queue->pushed, PG_FOREVER);
   pthread_cond_signal(&queue->wake);
   pthread_mutex_unlock(&queue->lock);
   if (drop) {
     pg_queue_discard(queue);
     pg_queue_interrupt(queue);
     pthread_mutex_lock(&queue->lock);
-    /* it gives up between two parts; then the program may free the memory */
+    /* the step gives up between two items; only then may the program free its memory */
     while (queue->busy && queue->touching && !is_own(queue)) (void)observe(queue, PG_FOREVER);
     /* the executor may have looked before the queue was empty */
     pthread_cond_signal(&queue->wake);
@@ -598,11 +601,11 @@ aclError pg_mark_sync(struct pg_mark *mark, int64_t timeout_ns) {
   const int cancel = pg_cancel_off();
   pthread_mutex_lock(&queue->lock);
   const bool never = is_own(queue) && completed(queue) < mark->ticket;
-  const bool reached = !never && reach(queue, mark->ticket, timeout_ns);
+  const bool in_time = !never && run_until(queue, mark->ticket, timeout_ns);
   pthread_mutex_unlock(&queue->lock);
   pg_cancel_restore(cancel);
   if (never) return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
-  return reached ? ACL_SUCCESS : ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
+  return in_time ? ACL_SUCCESS : ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
 }
 
 bool pg_mark_discarded(struct pg_mark *mark) { return atomic_load(&mark->time_ns) == 0; }

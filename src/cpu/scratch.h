@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a thread that runs a kernel works in.
+/* The memory that a thread computes in.
  *
- * A kernel keeps its tables and staged data here and not on the stack: the thread may be the
+ * A method keeps its tables and staged outputs here and not on the stack: the thread may be the
  * program's own, inside a synchronise, with a stack that the program made as small as
- * PTHREAD_STACK_MIN.  A queue has one scratch, because it runs one step at a time; every worker has
- * its own. */
+ * PTHREAD_STACK_MIN.  A queue has one scratch memory, because it runs one step at a time; every
+ * worker has its own. */
 #ifndef PG_SCRATCH_H_
 #define PG_SCRATCH_H_
 
@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 enum {
-  PG_SCRATCH_METHOD = 256 << 10,   /* a method's own; each asserts that it fits */
-  PG_SCRATCH_FALLBACK = 192 << 10, /* behind it: what max methods fall back to */
+  PG_SCRATCH_METHOD = 256 << 10,   /* for the method; each asserts that this is enough */
+  PG_SCRATCH_FALLBACK = 192 << 10, /* behind it, for the method that max methods fall back to */
   PG_SCRATCH_BYTES = PG_SCRATCH_METHOD + PG_SCRATCH_FALLBACK,
-  PG_SCRATCH_SHARES = 4 << 10, /* behind that: what the caller of workers shares out */
+  PG_SCRATCH_SHARES = 4 << 10, /* behind that, for the shares of a job (workers.c) */
   PG_SCRATCH_ALIGNMENT = 64
 };
 
@@ -29,7 +29,7 @@ static inline void *pg_fallback_room(const struct pg_scratch *scratch) {
   return (char *)scratch->room + PG_SCRATCH_METHOD;
 }
 
-/* Kernels ask between items, and between parts of an item that may take long. */
+/* Methods ask this between items, and between parts of an item that may take long. */
 static inline bool pg_is_stopped(const struct pg_scratch *scratch) {
   return atomic_load_explicit(scratch->stop, memory_order_relaxed);
 }

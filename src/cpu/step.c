@@ -13,18 +13,18 @@
 #include "cpu/workers.h"
 
 enum {
-  BYTES_PER_THREAD = 262144, /* below this a second thread costs more than it brings */
-  BYTES_TO_WAKE = 2097152,   /* and below this, where it has to be woken */
+  BYTES_PER_THREAD = 262144, /* with fewer bytes another thread costs more than it brings */
+  BYTES_TO_WAKE = 2097152,   /* the same for a thread that has to be woken first */
   SOON_NS = 200000,
   COPY_BLOCK = 262144
 };
 
-/* Waking a worker takes longer than a small step, unless more of them follow. */
+/* Waking a worker takes longer than a small step.  It pays if more of them follow each other. */
 static bool is_worth_waking(int64_t bytes) {
-  static _Atomic int64_t last; /* small step */
+  static _Atomic int64_t last_ns; /* when the last small step was */
   if (bytes >= BYTES_TO_WAKE) return true;
   const int64_t now = pg_now_ns();
-  return now - atomic_exchange_explicit(&last, now, memory_order_relaxed) < SOON_NS;
+  return now - atomic_exchange_explicit(&last_ns, now, memory_order_relaxed) < SOON_NS;
 }
 
 static int threads_for(int64_t bytes) {
@@ -33,7 +33,7 @@ static int threads_for(int64_t bytes) {
   return threads > INT32_MAX ? INT32_MAX : (int)threads;
 }
 
-/* One item is a row, or a block of the only row. */
+/* An item is a row of the copy, or a block of its only row. */
 static void copy_items(const void *args, int64_t begin, int64_t end, struct pg_scratch *scratch) {
   const struct pg_copy *c = args;
   if (c->height == 1) {
@@ -47,7 +47,7 @@ static void copy_items(const void *args, int64_t begin, int64_t end, struct pg_s
             (const char *)c->src + (size_t)row * c->src_pitch, c->width);
 }
 
-/* Overlapping ranges are copied in one piece, as memmove would. */
+/* Ranges that overlap are copied by one memmove. */
 static bool overlaps(const struct pg_copy *c) {
   const char *dst = c->dst, *src = c->src;
   return dst < src + c->width && src < dst + c->width;
@@ -66,13 +66,13 @@ void pg_copy_run(const struct pg_copy *copy, const atomic_bool *stop) {
 }
 
 void pg_fill_run(const struct pg_fill *fill, const atomic_bool *stop) {
-  const int64_t bytes = (int64_t)fill->count * fill->element;
-  const int64_t block = COPY_BLOCK / fill->element;
+  const int64_t bytes = (int64_t)fill->count * fill->element_bytes;
+  const int64_t block = COPY_BLOCK / fill->element_bytes;
   const struct pg_fill_args whole = {.dst = fill->dst,
                                      .stride = block,
                                      .width = block,
                                      .value = fill->value,
-                                     .element = fill->element};
+                                     .element_bytes = fill->element_bytes};
   const int64_t blocks = (int64_t)fill->count / block, rest = (int64_t)fill->count % block;
   struct pg_scratch scratch = {.stop = stop};
   pg_workers_run(pg_fill_items, &whole, blocks, threads_for(bytes), &scratch);
@@ -84,7 +84,8 @@ void pg_fill_run(const struct pg_fill *fill, const atomic_bool *stop) {
   }
 }
 
-/* Guards nothing but the moment between a waiter's look at its value and its sleep. */
+/* A waiter holds this lock from its look at the value until it sleeps, so that no change of the
+ * value is missed in between. */
 static pthread_mutex_t values_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t values_cond; /* woken by value writes and by dropped queues */
 static pthread_once_t values_once = PTHREAD_ONCE_INIT;
@@ -106,15 +107,15 @@ static void write_value(const struct pg_value *v) {
 static bool is_satisfied(const struct pg_value *v) {
   uint64_t found = __atomic_load_n(v->address, __ATOMIC_ACQUIRE);
   while (pg_value_satisfies(found, v->value,
-                            v->comparison)) /* of several takers one wins, the others look again */
+                            v->comparison)) /* if several want to take it, one does; others retry */
     if (!v->take || __atomic_compare_exchange_n(v->address, &found, 0, false, __ATOMIC_ACQ_REL,
                                                 __ATOMIC_ACQUIRE))
       return true;
   return false;
 }
 
-/* The value may also be written by a kernel or by the program itself, which wakes nobody:
- * so the wait looks again every millisecond. */
+/* The value may also be written by a kernel or by the program itself, which wakes nobody.  So the
+ * waiter looks again every millisecond. */
 static aclError wait_value(const struct pg_value *v, const atomic_bool *stop,
                            struct pg_failure *why) {
   const int64_t deadline = pg_deadline(v->timeout_ns);
@@ -137,7 +138,7 @@ static aclError wait_value(const struct pg_value *v, const atomic_bool *stop,
   return why->code;
 }
 
-/* The method's items, and where it asked for a workspace a second pass over them. */
+/* Computes the items of a task; where its method asked for a workspace, mends them. */
 static void run_method(const struct pg_task *task, int threads, struct pg_scratch *scratch) {
   const struct pg_cpu_method *method = task->choice.method;
   const bool mends = method->mend != NULL && task->choice.workspace_bytes > 0;

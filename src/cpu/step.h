@@ -6,10 +6,10 @@
 #include "cpu/scratch.h"
 #include "runtime/backend.h"
 
-/* Runs any step but PG_STEP_WAIT and PG_STEP_MARK, which belong to the queue.  The step is this
- * run's own copy; a kernel computes in the scratch.  Once *scratch->stop is true a kernel, copy or
- * fill leaves the rest undone, and a wait for a value ends as soon as pg_values_changed is called.
- */
+/* Runs any step but PG_STEP_WAIT and PG_STEP_MARK, which the queue itself runs.  The step is a copy
+ * that may be changed; a kernel computes in the scratch memory.  Once *scratch->stop is true, a
+ * kernel, copy or fill leaves the rest undone, and a wait for a value ends as soon as
+ * pg_values_changed is called. */
 aclError pg_step_run(struct pg_step *step, struct pg_scratch *scratch, struct pg_failure *why);
 
 /* Wakes the steps that wait for a value. */

@@ -17,29 +17,29 @@
 
 enum { THREADS_MAX = 1024, SHARES_MAX = 64, PORTIONS_PER_SHARE = 4, SPIN_NS = 100000 };
 
-/* A run of items, taken in PORTIONS_PER_SHARE parts. */
+/* Items that follow each other, taken in PORTIONS_PER_SHARE portions. */
 struct share {
-  _Alignas(64) atomic_int next; /* first part nobody has taken */
+  _Alignas(64) atomic_int next; /* the first portion that nobody has taken */
 };
 
-/* Lives on its caller's stack, which may be small: hence the shares elsewhere.  Every thread begins
- * with the share that it also had in the last job over as many items, whose memory its caches may
- * still hold, then helps with the others. */
+/* A job is on the stack of its caller, which may be small, so the shares are elsewhere.  Every
+ * thread begins with the share that it also had in the last job of as many items, because its
+ * caches may still hold that memory, and then helps with the others. */
 struct job {
   pg_items_fn *fn;
   const void *args;
   const atomic_bool *stop;
   int64_t items;
   int shares;
-  int room;          /* workers that may still join */
+  int vacancies;     /* workers that may still join */
   atomic_int inside; /* workers that have joined and not left; changed with the lock held */
   struct job *link;
   struct share *share; /* SHARES_MAX */
 };
-_Static_assert(sizeof(struct share) * SHARES_MAX <= PG_SCRATCH_SHARES, "no room for the shares");
+_Static_assert(sizeof(struct share) * SHARES_MAX <= PG_SCRATCH_SHARES, "shares need more memory");
 
-/* The lock guards every field; atomic ones may be read without it.  Never taken together with a
- * queue's. */
+/* The lock guards every field; atomic ones may be read without it.  It is never held together with
+ * that of a queue. */
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t wake; /* workers sleep here; woken by a new job and by stop */
@@ -58,7 +58,7 @@ static struct {
 /* Guards the changing of the set itself: start, stop, resize. */
 static pthread_mutex_t resize = PTHREAD_MUTEX_INITIALIZER;
 
-/* Neither they nor the locks that they may have held are in the child. */
+/* The child of a fork has no workers, and nobody releases the locks that they may have held. */
 static void after_fork_in_child(void) {
   if (atomic_load(&workers.running) > 0) pg_fork_lost();
 }
@@ -67,7 +67,7 @@ __attribute__((constructor(PG_FORK_OUTER))) static void watch_forks(void) {
 }
 
 static void run_portion(const struct job *job, int64_t portion, struct pg_scratch *scratch) {
-  /* split evenly without a product that could overflow */
+  /* portions of about equal size, without a product that could overflow */
   const int64_t portions = (int64_t)job->shares * PORTIONS_PER_SHARE;
   const int64_t base = job->items / portions, rest = job->items % portions;
   const int64_t begin = base * portion + (portion < rest ? portion : rest);
@@ -79,9 +79,9 @@ static void work(struct job *job, int thread, struct pg_scratch *scratch) {
   for (int i = 0; i < job->shares; i++) {
     const int share = (thread + i) % job->shares;
     for (;;) {
-      const int part = atomic_fetch_add_explicit(&job->share[share].next, 1, memory_order_relaxed);
-      if (part >= PORTIONS_PER_SHARE) break;
-      run_portion(job, (int64_t)share * PORTIONS_PER_SHARE + part, scratch);
+      const int taken = atomic_fetch_add_explicit(&job->share[share].next, 1, memory_order_relaxed);
+      if (taken >= PORTIONS_PER_SHARE) break;
+      run_portion(job, (int64_t)share * PORTIONS_PER_SHARE + taken, scratch);
     }
   }
 }
@@ -95,12 +95,12 @@ static bool has_untaken(struct job *job) {
 
 static struct job *open_job(void) {
   for (struct job *job = workers.jobs; job != NULL; job = job->link)
-    if (job->room > 0 && has_untaken(job)) return job;
+    if (job->vacancies > 0 && has_untaken(job)) return job;
   return NULL;
 }
 
 static void help(struct job *job, int thread, struct pg_scratch *scratch) {
-  job->room--;
+  job->vacancies--;
   atomic_fetch_add(&job->inside, 1);
   pthread_mutex_unlock(&workers.lock);
   scratch->stop = job->stop;
@@ -109,7 +109,7 @@ static void help(struct job *job, int thread, struct pg_scratch *scratch) {
   if (atomic_fetch_sub(&job->inside, 1) == 1) pthread_cond_broadcast(&workers.left);
 }
 
-/* True when a job was posted while spinning.  Called and left with the lock held. */
+/* True when a job was posted while spinning.  The lock is held on entry and on return. */
 static bool spin(void) {
   const unsigned seen = atomic_load(&workers.posted);
   pthread_mutex_unlock(&workers.lock);
@@ -144,7 +144,7 @@ static void *worker(void *number) {
   return NULL;
 }
 
-/* Starts what is missing.  Fewer threads than wanted is slower, not wrong. */
+/* Starts the workers that are missing.  With fewer threads than wanted, jobs are only slower. */
 static void start_workers(int wanted) {
   pthread_mutex_lock(&resize);
   pthread_mutex_lock(&workers.lock);
@@ -176,11 +176,12 @@ static void post(struct job *job) {
   job->link = workers.jobs;
   workers.jobs = job;
   atomic_fetch_add(&workers.posted, 1);
-  for (int i = 0; i < job->room && i < workers.sleeping; i++) pthread_cond_signal(&workers.wake);
+  for (int i = 0; i < job->vacancies && i < workers.sleeping; i++)
+    pthread_cond_signal(&workers.wake);
   pthread_mutex_unlock(&workers.lock);
 }
 
-/* Workers are in their last portion now: sleeping would cost more than waiting for them. */
+/* Workers are in their last portion now, so going to sleep would cost more than spinning. */
 static void spin_until_left(const struct job *job) {
   const int64_t end = pg_now_ns() + SPIN_NS;
   while (atomic_load(&job->inside) > 0 && pg_now_ns() < end)
@@ -238,7 +239,7 @@ void pg_workers_run(pg_items_fn *fn, const void *args, int64_t items, int thread
                     .args = args,
                     .stop = scratch->stop,
                     .items = items,
-                    .room = threads - 1,
+                    .vacancies = threads - 1,
                     .shares = threads < SHARES_MAX ? threads : SHARES_MAX};
   if (scratch->room != NULL)
     run_job(&job, (struct share *)(void *)((char *)scratch->room + PG_SCRATCH_BYTES), scratch);
@@ -272,7 +273,8 @@ aclError pg_workers_configure(const char *api) {
   return ACL_SUCCESS;
 }
 
-/* Without aclInit a wrong POOLGRAD_THREADS leaves its sentence and one thread. */
+/* If there was no aclInit and POOLGRAD_THREADS is wrong, its error message stays with the thread,
+ * and one thread is used. */
 int pg_workers_count(void) {
   int count = atomic_load(&workers.count);
   if (count == 0) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers: the one set of threads that all streams' kernels spread over.
+/* Workers: the one set of threads that computes the kernels of all streams.
  *
- * The caller always takes part, so `count` threads means count - 1 workers.  Workers start when
- * first needed, spin for a short while after a job (the next one is often near), then sleep. */
+ * The caller always takes part, so `count` threads means count - 1 workers.  Workers are started
+ * when they are first needed.  After a job they spin for a short while, because often the next one
+ * comes soon, and then sleep. */
 #ifndef PG_WORKERS_H_
 #define PG_WORKERS_H_
 
@@ -11,18 +12,18 @@
 #include "acl/acl_base.h"
 #include "cpu/scratch.h"
 
-/* Reads POOLGRAD_THREADS; a sentence for what is not a positive number. */
+/* Reads POOLGRAD_THREADS; fails if it is not a positive number. */
 aclError pg_workers_configure(const char *api);
 
-/* Threads a job may have, the caller included. */
+/* The threads that a job may have, with the caller. */
 int pg_workers_count(void);
 
-/* Is one of them looking out for work?  Waking one that sleeps can take longer than a small job. */
+/* Is a worker spinning or at work?  Waking one that sleeps can take longer than a small job. */
 bool pg_workers_are_awake(void);
 
 /* Runs fn over [0, items) on at most `threads` threads and returns when all of it is done.
- * Several callers at once share the workers.  The caller computes in `scratch`, whose stop also
- * makes the workers leave the rest undone. */
+ * Several callers at once share the workers.  The caller computes in `scratch`; if its stop is set,
+ * the workers too leave the rest undone. */
 void pg_workers_run(pg_items_fn *fn, const void *args, int64_t items, int threads,
                     struct pg_scratch *scratch);
 

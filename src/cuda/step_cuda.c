@@ -75,14 +75,14 @@ cudaError_t pg_cuda_issue_copy(const struct pg_copy *c, cudaStream_t stream) {
 }
 
 cudaError_t pg_cuda_issue_fill(const struct pg_fill *fill, cudaStream_t stream) {
-  if (fill->element == 1)
+  if (fill->element_bytes == 1)
     return cudaMemsetAsync(fill->dst, (int)(fill->value & 0xff), fill->count, stream);
   return pg_cuda_fill_words(fill->dst, fill->value, fill->count, stream);
 }
 
 void pg_cuda_fill_on_host(const struct pg_fill *fill) {
   uint32_t *words = fill->dst;
-  if (fill->element == 1)
+  if (fill->element_bytes == 1)
     memset(fill->dst, (int)(fill->value & 0xff), fill->count);
   else
     for (size_t i = 0; i < fill->count; i++) words[i] = fill->value;
@@ -97,7 +97,7 @@ static cudaError_t write_word(const struct pg_value *v, cudaStream_t stream) {
                                                          .stride = 1,
                                                          .width = 1,
                                                          .value = v->value,
-                                                         .element = 8}}};
+                                                         .element_bytes = 8}}};
   const struct pg_cuda_call call = {.task = &task, .stream = stream};
   return pg_cuda_launch(&call);
 }

@@ -30,8 +30,9 @@ static int64_t windows_at(const struct pg_axis *axis, int64_t cell) {
   return r.end - r.begin;
 }
 
-/* Sliding: the number of windows that hold a cell is largest where a window begins, and grows from
- * one output to the next until it stays, so the first cell and the last beginning decide.
+/* Sliding: a cell with which a window begins lies in at least as many windows as the cells before
+ * the next such cell.  From one of them to the next the number grows until it is what all further
+ * ones have, so that the first cell and the last one with which a window begins decide.
  *
  * Adaptive: cell x lies in ceil((x + 1) out / in) - floor(x out / in) windows.  With
  * t = x out mod in this is ceil((t + out) / in), and the largest t is in - gcd(in, out). */
@@ -40,7 +41,7 @@ int64_t pg_most_windows(const struct pg_axis *axis) {
   if (axis->kernel == 0 && axis->in % axis->out == 0) return 1;
   if (axis->kernel == 0)
     return 1 + pg_ceil_div(axis->out - greatest_common_divisor(axis->in, axis->out), axis->in);
-  if ((axis->kernel - 1) * axis->dilation < axis->stride) return 1;
+  if (pg_window_span(axis) < axis->stride) return 1;
   const int64_t last = least(axis->out - 1, (axis->in - 1 + axis->pad) / axis->stride);
   return most(windows_at(axis, 0), windows_at(axis, most(0, last * axis->stride - axis->pad)));
 }
@@ -48,8 +49,7 @@ int64_t pg_most_windows(const struct pg_axis *axis) {
 int64_t pg_most_touching(const struct pg_axis *axis, int64_t cells) {
   if (axis->out == 0) return 0;
   if (axis->kernel == 0) return least(axis->out, pg_mul_or_most(cells, axis->out) / axis->in + 2);
-  const int64_t reach = (axis->kernel - 1) * axis->dilation;
-  return least(axis->out, (cells + reach - 1) / axis->stride + 1);
+  return least(axis->out, (cells + pg_window_span(axis) - 1) / axis->stride + 1);
 }
 
 bool pg_is_one_window(const struct pg_axis *axis) {
@@ -64,7 +64,7 @@ bool pg_is_tiled(const struct pg_axis *axis) {
          axis->pad == 0 && pg_mul_or_most(axis->out, axis->kernel) == axis->in;
 }
 
-/* Adaptive windows tile the axis where `out` divides `in`. */
+/* Where `out` divides `in`, adaptive windows have one length and follow each other. */
 static struct pg_axis as_sliding(struct pg_axis axis) {
   if (axis.kernel != 0 || axis.out == 0 || axis.in == 0 || axis.in % axis.out != 0) return axis;
   axis.kernel = axis.stride = axis.in / axis.out;
@@ -77,7 +77,7 @@ struct lengths {
   int64_t n, c, d, h, w;
 };
 
-/* The stride of an axis of length 1 does not matter. */
+/* Along an axis of length 1 nothing has a neighbour, so its stride does not matter. */
 static struct pg_contiguity contiguity_of(const struct pg_strides *strides, struct lengths l) {
   const int64_t *s = strides->of, slice = pg_mul_or_most(l.w, l.h),
                 plane = pg_mul_or_most(slice, l.d);
@@ -93,17 +93,17 @@ static struct pg_contiguity both(struct pg_contiguity a, struct pg_contiguity b)
   return (struct pg_contiguity){a.rows && b.rows, a.planes && b.planes, a.all && b.all};
 }
 
-/* fp32 holds every whole number up to 2^24. */
+/* fp32 represents every whole number up to 2^24. */
 static int64_t largest_divisor(const struct pg_pooling *p, int64_t divisor) {
   const struct pg_axis *axes[] = {&p->d, &p->h, &p->w};
-  const int64_t held = 1 << 24;
+  const int64_t most_exact = 1 << 24;
   int64_t largest = 1;
   if (divisor == INT64_MIN) return INT64_MAX;
   if (divisor != 0) return divisor < 0 ? -divisor : divisor; /* one number, rounded once */
   for (int i = 0; i < 3; i++) {
     const int64_t length = axes[i]->kernel == 0 ? axes[i]->in : axes[i]->kernel;
     largest = pg_mul_or_most(largest, length);
-    if (largest > held) return INT64_MAX;
+    if (largest > most_exact) return INT64_MAX;
   }
   return largest;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about a pooling problem, computed once when an executor is made.  Methods of all backends
- * decide by them whether they fit, and kernels read them instead of deriving them again. */
+ * decide by them whether they fit, and read them while they compute. */
 #ifndef PG_FACTS_H_
 #define PG_FACTS_H_
 
@@ -26,7 +26,7 @@ struct pg_subject {
   const struct pg_pooling *pool;
   const struct pg_strides *in, *out, *index; /* index: NULL where there is none */
   int64_t in_bytes, out_bytes, index_bytes;  /* of an element */
-  int64_t divisor;                           /* of an average; 0: the cells of the window */
+  int64_t divisor;                           /* of an average; 0: the window's cells count */
 };
 
 /* Which elements of a tensor follow each other in memory without a gap. */
@@ -37,7 +37,8 @@ struct pg_contiguity {
 };
 
 struct pg_facts {
-  /* The pooling, where adaptive windows that tile their axis are written as sliding ones. */
+  /* The pooling; adaptive windows that have one length and follow each other are written as sliding
+   * ones. */
   struct pg_pooling pool;
   int64_t planes, cells, outputs;          /* N * C; of gradInput and of gradOutput in one plane */
   int64_t d_windows, h_windows, w_windows; /* the most windows that one cell lies in */
@@ -46,7 +47,7 @@ struct pg_facts {
   bool has_depth;     /* the depth axis is more than one cell and one output */
   int64_t bytes;      /* that the problem reads and writes */
   int64_t grad_in_bytes;
-  int64_t largest_divisor; /* INT64_MAX: fp32 may not hold all of them exactly */
+  int64_t largest_divisor; /* INT64_MAX: fp32 may not represent all of them exactly */
 };
 
 #ifdef __cplusplus
@@ -56,13 +57,13 @@ extern "C" {
 /* Products that 64 bits cannot hold (inputs with stride 0 get there) count as INT64_MAX. */
 struct pg_facts pg_facts_of(const struct pg_subject *subject);
 
-/* The most windows of an axis that one cell lies in; gaps of a dilated window count as its own. */
+/* The most windows of an axis that one cell lies in. */
 int64_t pg_most_windows(const struct pg_axis *axis);
 
-/* An upper bound of the number of outputs whose windows touch `cells` neighbours. */
+/* An upper bound of the number of outputs whose windows touch `cells` neighbouring cells. */
 int64_t pg_most_touching(const struct pg_axis *axis, int64_t cells);
 
-/* Is one window all there is along an axis, and does it hold every cell? */
+/* Does the axis have one window, which holds every cell? */
 bool pg_is_one_window(const struct pg_axis *axis);
 
 /* Are the windows adaptive, or do they follow each other from one end of the axis to the other

@@ -22,19 +22,19 @@ enum pg_kernel {
   PG_KERNEL_COUNT
 };
 
-/* dst[i * stride .. + width) = value for i in [0, count); stride and width in elements of `element`
- * bytes (1, 2, 4 or 8), of which value has the low bytes. */
+/* dst[i * stride .. + width) = value for i in [0, count); stride and width are in elements, which
+ * have 1, 2, 4 or 8 bytes: the low bytes of value. */
 struct pg_fill_args {
   void *dst;
   int64_t count, stride, width;
   uint64_t value;
-  int32_t element;
+  int32_t element_bytes;
 };
 
-/* Indices that point outside their plane, in one run of a kernel. */
+/* The indices outside their planes that were found while one problem was computed. */
 struct pg_index_report {
   int64_t count;
-  int64_t position, value; /* of the first one: its flat position among all outputs, its value */
+  int64_t position, value; /* of the first one: the flat position of its output, and its value */
 };
 
 /* grad_in[n, c, i] = sum of grad_out[n, c, o] over the outputs o with index[n, c, o] == i, in
@@ -49,14 +49,14 @@ struct pg_max_backward {
   struct pg_index_report *report;
   struct pg_strides out_strides, index_strides, in_strides;
   struct pg_pooling pool;
-  const char *op;      /* for the report */
-  bool has_depth;      /* likewise: outputs have an od */
+  const char *op;      /* the operator's name, for the sentence about a report */
+  bool has_depth;      /* for that sentence: outputs have an od */
   int32_t index_bytes; /* 4 or 8 */
 };
 
 /* grad_in[n, c, d, h, w] = sum over od (sum over oh (sum over ow (grad_out / divisor))) of the
- * outputs whose windows hold the cell, each sum ascending.  The divisor is `divisor` if it is not
- * 0, else the number of cells the window covers, padding counted or not. */
+ * outputs in whose windows the cell lies, each sum ascending.  The divisor is `divisor` if it is
+ * not 0, else the number of cells of the window, with or without padding (pg_window_extent). */
 struct pg_avg_backward {
   const void *grad_out;
   void *grad_in;
@@ -80,8 +80,8 @@ struct pg_problem {
 };
 
 /* How a problem is cut into items, which may be computed in any order and by any thread.  An item
- * is one box of cells in each of some planes that follow each other in n * C + c: planes x d x h x
- * w, less at the ends of the axes.  Items are counted along w first, then h, d and planes.
+ * is a box: d x h x w cells, fewer at the ends of the axes, in each of `planes` planes that follow
+ * each other in n * C + c.  Items are counted along w first, then h, d and planes.
  *
  * Interleaved: the planes of an item are channels of one n, and in every tensor channels are
  * neighbours in memory.  Otherwise rows are cut only when a box is one row, slices only when it is
@@ -95,7 +95,7 @@ struct pg_tiling {
 /* What a backend chose for a problem. */
 struct pg_choice {
   const char *name;   /* of the method */
-  const void *method; /* the backend's own row */
+  const void *method; /* the method itself, in the backend's own struct */
   struct pg_tiling tiling;
   int64_t items;
   int64_t workspace_bytes;

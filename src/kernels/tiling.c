@@ -7,7 +7,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t at_least_one(int64_t a) { return a < 1 ? 1 : a; }
 
-/* Up to `most` of a length, such that all parts are about as long. */
+/* How long the parts of a length are, at most `most`, if they are about equally long. */
 static int64_t even_part(int64_t length, int64_t most) {
   return most < 1 ? 1 : pg_ceil_div(length, pg_ceil_div(length, most));
 }
@@ -49,29 +49,29 @@ struct pg_tiling pg_tile_planes(const struct pg_pooling *p, int64_t cells) {
   return counted(t, p);
 }
 
-/* The most neighbours, up to `staged`, that touch no more than staged - 3 outputs. */
+/* The most neighbouring cells, up to `staged`, that the windows of staged - 3 outputs touch. */
 static int64_t most_cells(const struct pg_axis *axis, int64_t staged) {
   const int64_t most = staged - 3;
   if (axis->out == 0) return staged;
   if (most < 1) return 0;
   if (axis->out <= most) return staged; /* otherwise most * stride is less than the axis */
   if (axis->kernel == 0) return least(staged, pg_mul_or_most(most - 2, axis->in) / axis->out);
-  return least(staged, most * axis->stride - (axis->kernel - 1) * axis->dilation);
+  return least(staged, most * axis->stride - pg_window_span(axis));
 }
 
-/* A box has a whole number of vectors of channels.  It begins with as many channels as a row may
- * hold, and takes half of them again and again until it is at least WIDTH cells wide. */
+/* A box has a whole number of vectors of channels: as many as a row may have, or half of them, a
+ * quarter and so on, until there is room for WIDTH cells in the row. */
 struct pg_tiling pg_tile_interleaved(const struct pg_facts *f, int64_t row, int64_t staged) {
   enum { LANES = 16, CHANNELS = 64, WIDTH = 8, ROWS = 32, CELLS = 4096 };
   const struct pg_pooling *p = &f->pool;
-  const int64_t rows =
-      pg_mul_or_most(pg_most_touching(&p->d, 1), pg_most_touching(&p->h, 1) + 1); /* of outputs */
+  const int64_t output_rows =
+      pg_mul_or_most(pg_most_touching(&p->d, 1), pg_most_touching(&p->h, 1) + 1);
   struct pg_tiling t = {.interleaved = true, .d = 1};
   int64_t vectors = row / p->w.in / LANES;
   if (vectors < CHANNELS / LANES) vectors = CHANNELS / LANES;
   do {
     t.planes = least(p->c, even_part(pg_ceil_div(p->c, LANES), vectors) * LANES);
-    t.w = most_cells(&p->w, (staged / at_least_one(rows) - LANES) / t.planes);
+    t.w = most_cells(&p->w, (staged / at_least_one(output_rows) - LANES) / t.planes);
     t.w = at_least_one(least(least(p->w.in, row / t.planes), t.w));
     vectors = pg_ceil_div(t.planes, LANES) / 2;
   } while (t.w < least(p->w.in, WIDTH) && vectors > 0);

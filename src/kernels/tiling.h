@@ -5,7 +5,7 @@
 
 #include "kernels/kernels.h"
 
-/* What a box may hold: cells along W, rows, slices. */
+/* The most that a box may have: cells along W; rows, and slices. */
 enum { PG_BOX_WIDTH = 4096, PG_BOX_ROWS = 512 };
 
 #ifdef __cplusplus
@@ -16,15 +16,16 @@ extern "C" {
  * small, else one plane, whole slices, whole rows, or a part of one row. */
 struct pg_tiling pg_tile_flat(const struct pg_pooling *pool, int64_t cells);
 
-/* Boxes of `width` cells in each of cells / width rows of one slice.  Where windows overlap, a box
- * reads more outputs than it has cells, and a square one the fewest. */
+/* Boxes of `width` cells in each of cells / width rows of one slice.  Where windows overlap, boxes
+ * share outputs along their edges, and square ones share the fewest. */
 struct pg_tiling pg_tile_square(const struct pg_pooling *pool, int64_t cells, int64_t width);
 
 /* Interleaved boxes: up to `row` elements (cells times channels) of each row, and so narrow that
- * all rows of outputs that a cell lies in, and one row more, are at most `staged` outputs. */
+ * the rows of outputs in whose windows a cell lies, and one row more, are at most `staged` outputs
+ * (times channels). */
 struct pg_tiling pg_tile_interleaved(const struct pg_facts *facts, int64_t row, int64_t staged);
 
-/* Whole planes, several if they have fewer cells. */
+/* Boxes that are whole planes: several where these have fewer than `cells` cells. */
 struct pg_tiling pg_tile_planes(const struct pg_pooling *pool, int64_t cells);
 
 int64_t pg_tiling_items(const struct pg_tiling *tiling);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows along one axis: which inputs an output covers, and which outputs cover an input.
+/* Windows along one axis: which cells the window of an output holds, and in which windows cells
+ * lie.  A window touches some cells if it holds one of them.
  *
- *   sliding    start = o * stride - pad, end = start + (kernel - 1) * dilation + 1
+ *   sliding    start = o * stride - pad, end = start + span + 1, span = (kernel - 1) * dilation
  *   adaptive   start = floor(o * in / out), end = ceil((o + 1) * in / out)
  *
  * Ranges are half open.  A sliding window may hang over either edge; pg_window_clip cuts it to the
- * axis.  With dilation the range has gaps that belong to no window.  All products of these
- * functions were checked for overflow when the axis was made. */
+ * axis.  Where it is dilated, its gaps count as its own.  All products of these functions were
+ * checked for overflow when the axis was made. */
 #ifndef PG_WINDOW_H_
 #define PG_WINDOW_H_
 
@@ -20,8 +21,8 @@
 #endif
 
 struct pg_axis {
-  int64_t in, out;
-  int64_t kernel, stride, pad, dilation; /* kernel 0: adaptive */
+  int64_t in, out;                       /* the number of cells and of outputs */
+  int64_t kernel, stride, pad, dilation; /* of the windows; kernel 0: adaptive */
 };
 
 struct pg_range {
@@ -41,20 +42,25 @@ PG_FUNCTION int64_t pg_ceil_div(int64_t a, int64_t b) { /* b > 0 */
   return a / b + (a % b > 0);
 }
 
-/* The inputs that output o covers, not clipped. */
+/* The distance from the first to the last cell of a sliding window. */
+PG_FUNCTION int64_t pg_window_span(const struct pg_axis *axis) {
+  return (axis->kernel - 1) * axis->dilation;
+}
+
+/* The window of output o, not clipped. */
 PG_FUNCTION struct pg_range pg_window(const struct pg_axis *axis, int64_t o) {
   if (axis->kernel == 0)
     return (struct pg_range){o * axis->in / axis->out, pg_ceil_div((o + 1) * axis->in, axis->out)};
   const int64_t start = o * axis->stride - axis->pad;
-  return (struct pg_range){start, start + (axis->kernel - 1) * axis->dilation + 1};
+  return (struct pg_range){start, start + pg_window_span(axis) + 1};
 }
 
 PG_FUNCTION struct pg_range pg_window_clip(const struct pg_axis *axis, struct pg_range r) {
   return (struct pg_range){r.begin < 0 ? 0 : r.begin, r.end > axis->in ? axis->in : r.end};
 }
 
-/* How many cells output o's window counts for a divisor: those inside the axis, or those inside
- * the axis and its padding. */
+/* How many cells of output o's window its divisor counts: those on the axis, or those on the axis
+ * and its padding. */
 PG_FUNCTION int64_t pg_window_extent(const struct pg_axis *axis, int64_t o, bool with_padding) {
   struct pg_range r = pg_window(axis, o);
   if (!with_padding)
@@ -64,7 +70,7 @@ PG_FUNCTION int64_t pg_window_extent(const struct pg_axis *axis, int64_t o, bool
   return r.end - r.begin;
 }
 
-/* The outputs whose windows touch the inputs [begin, end); begin < end.  May be empty. */
+/* The outputs whose windows touch the cells [begin, end); begin < end.  May be empty. */
 PG_FUNCTION struct pg_range pg_touching(const struct pg_axis *axis, int64_t begin, int64_t end) {
   struct pg_range r;
   if (axis->kernel == 0) {
@@ -72,8 +78,7 @@ PG_FUNCTION struct pg_range pg_touching(const struct pg_axis *axis, int64_t begi
     r.end = pg_ceil_div(end * axis->out, axis->in);
     return r;
   }
-  const int64_t reach = (axis->kernel - 1) * axis->dilation;
-  r.begin = pg_ceil_div(begin + axis->pad - reach, axis->stride);
+  r.begin = pg_ceil_div(begin + axis->pad - pg_window_span(axis), axis->stride);
   r.end = pg_floor_div(end - 1 + axis->pad, axis->stride) + 1;
   if (r.begin < 0) r.begin = 0;
   if (r.end > axis->out) r.end = axis->out;

@@ -4,8 +4,8 @@
  *     out[n, c, d, h, w] = sum of gradOutput[n, c, od, oh, ow] / (D(od) * H(oh) * W(ow))
  *
  * over the outputs whose adaptive windows hold the cell; D, H, W are the windows' lengths.  Sums
- * are taken along W, then H, then D, in fp32 (DOUBLE in fp64), and rounded once.  A tile of rows
- * belongs to one thread. */
+ * are taken along W, then H, then D, in fp32 (DOUBLE in fp64), and rounded once.  Every cell is
+ * computed by one thread. */
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
 #include "ops/pool_check.h"

@@ -5,7 +5,7 @@
  *
  * i is the flat position in the plane (n, c): h * W + w, or (d * H + h) * W + w.  Windows may
  * overlap, so one cell can receive many gradients; they are added in ascending order of o, in
- * fp32, and rounded once.  A plane, or a tile of a large one, belongs to one thread. */
+ * fp32, and rounded once.  Every cell is computed by one thread. */
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
 #include "aclnnop/aclnn_adaptive_max_pool3d_backward.h"

@@ -5,7 +5,7 @@
  *
  * over the outputs whose windows hold the cell.  The divisor is divisorOverride, or the cells of
  * the window cut to input and padding (countIncludePad) or to the input.  Sums are taken along W,
- * then H, in fp32, and rounded once.  A tile of rows belongs to one thread. */
+ * then H, in fp32, and rounded once.  Every cell is computed by one thread. */
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_avgpool2d_backward.h"
 #include "core/dtype.h"

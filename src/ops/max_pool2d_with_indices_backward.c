@@ -5,7 +5,7 @@
  *
  * i = h * W + w, also for NHWC, whose index has no channel in it.  The index decides alone: a
  * gradient goes to any cell of its plane, in its window or not.  Sums in ascending order of o, in
- * fp32, rounded once.  A plane, or a tile of a large one, belongs to one thread. */
+ * fp32, rounded once.  Every cell is computed by one thread. */
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "core/dtype.h"

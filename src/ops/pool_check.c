@@ -164,19 +164,19 @@ aclnnStatus pg_check_padding(const char *api, const struct pg_sliding *sliding) 
 /* out = floor((in + 2 pad - dilation (kernel - 1) - 1 + (ceil: stride - 1)) / stride) + 1, less one
  * when the last window would begin in the right padding. */
 static aclnnStatus set_output(const char *api, struct pg_axis *axis, bool ceil_mode) {
-  int64_t reach, padded, top;
+  int64_t span, padded, top;
   PG_CHECK_AS(
       api,
-      pg_mul(axis->kernel - 1, axis->dilation, &reach) && pg_mul(axis->pad, 2, &padded) &&
+      pg_mul(axis->kernel - 1, axis->dilation, &span) && pg_mul(axis->pad, 2, &padded) &&
           pg_add(padded, axis->in, &padded) && pg_add(padded, axis->stride, &top) &&
-          pg_add(top, reach, &top) && reach <= INT64_MAX / 4 && padded <= INT64_MAX / 4,
+          pg_add(top, span, &top) && span <= INT64_MAX / 4 && padded <= INT64_MAX / 4,
       ACLNN_ERR_PARAM_INVALID,
       "kernel %lld, stride %lld, padding %lld and dilation %lld overflow 64 bits on an axis "
       "of length %lld",
       (long long)axis->kernel, (long long)axis->stride, (long long)axis->pad,
       (long long)axis->dilation, (long long)axis->in);
-  const int64_t room = padded - reach - 1 + (ceil_mode ? axis->stride - 1 : 0);
-  axis->out = pg_floor_div(room, axis->stride) + 1;
+  const int64_t travel = padded - span - 1 + (ceil_mode ? axis->stride - 1 : 0);
+  axis->out = pg_floor_div(travel, axis->stride) + 1;
   if (ceil_mode && (axis->out - 1) * axis->stride >= axis->in + axis->pad) axis->out--;
   return ACLNN_SUCCESS;
 }

@@ -39,12 +39,12 @@ struct pg_copy {
   size_t dst_pitch, src_pitch, width, height;
 };
 
-/* count elements of `element` bytes (1 or 4). */
+/* dst[i] = value for i in [0, count); an element has 1 or 4 bytes. */
 struct pg_fill {
   void *dst;
   size_t count;
   uint32_t value;
-  int element;
+  int element_bytes;
 };
 
 /* A call into the host at its place in the queue.  Returning a code makes the queue fail; the

@@ -316,7 +316,7 @@ static aclError fill_in_stream(const char *api, aclrtStream handle, const struct
   struct pg_stream *stream;
   PG_TRY(pg_stream_resolve(api, handle, &stream));
   const struct pg_step step = {
-      .kind = PG_STEP_FILL, .bytes = (int64_t)fill->count * fill->element, .u.fill = *fill};
+      .kind = PG_STEP_FILL, .bytes = (int64_t)fill->count * fill->element_bytes, .u.fill = *fill};
   const aclError status = submit(api, stream, &step, fill->dst, fill->dst, NULL);
   if (status == ACL_SUCCESS && pg_is_strict()) pg_strict_use(api, stream, 1, &fill->dst);
   pg_stream_release(stream);

@@ -46,8 +46,9 @@ static void *backend_alloc(const struct pg_device *device, const struct request 
 /* The padding behind the caller's bytes starts as zeros: vector code may read it.  To a memory
  * checker it is out of bounds. */
 static bool clear_padding(const struct pg_memory *m) {
-  const struct pg_fill zero = {
-      .dst = (char *)(uintptr_t)m->base + m->asked, .count = m->bytes - m->asked, .element = 1};
+  const struct pg_fill zero = {.dst = (char *)(uintptr_t)m->base + m->asked,
+                               .count = m->bytes - m->asked,
+                               .element_bytes = 1};
   const bool cleared =
       zero.count == 0 || m->device.backend->fill(m->device.ordinal, &zero) == ACL_SUCCESS;
   if (pg_memory_on_host(m)) pg_padding_forbid(zero.dst, zero.count);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Average-backward of any problem, in plain C: doubles, windows so long that a box touches more
- * outputs than scratch memory holds, more outputs than cells, divisors that fp32 may not hold, and
- * an empty gradOutput, which leaves zeros.
+/* Average-backward of any problem, in plain C.  It is used for doubles, for windows so long that
+ * scratch memory cannot hold the outputs of a box, for more outputs than cells, for divisors that
+ * fp32 may not represent, and for an empty gradOutput, which leaves zeros.
  *
  * The sum over windows is taken axis by axis, as in avg_rows.c: a row of outputs is divided and
- * expanded along W once, added to every row of its window, and the slices made so are added along
- * D.  A box may touch any number of outputs, so the loops over them look at `stop` themselves; what
- * a stopped run leaves behind is not used. */
+ * expanded along W, the expanded row is added to every row of its windows, and the slices that this
+ * gives are added along D.  Any number of outputs may belong to a box, so the loops over them look
+ * at `stop` themselves; nobody uses the results of a task that was stopped. */
 #include "cpu/box.h"
 #include "cpu/kernels/variant.h"
 #include "cpu/method.h"
 
-enum { ANY_BOX_CELLS = 4096, LOOK_EVERY = 4096 /* outputs of a row between two looks at stop */ };
+enum { ANY_BOX_CELLS = 4096, LOOK_EVERY = 4096 /* outputs between two looks at stop */ };
 
 struct any {
   const struct pg_avg_backward *args;
   const struct pg_pooling *pool;
-  const struct pg_scratch *scratch; /* that this lies in */
+  const struct pg_scratch *scratch; /* the memory in which this struct is */
   sum_type sum[ANY_BOX_CELLS], slice[ANY_BOX_CELLS], row[ANY_BOX_CELLS];
 };
 _Static_assert(sizeof(struct any) <= PG_SCRATCH_METHOD, "doubles need more scratch");
@@ -25,8 +25,8 @@ static int64_t any_extent(const struct any *k, const struct pg_axis *axis, int64
   return pg_window_extent(axis, o, k->args->count_include_pad);
 }
 
-/* row[w] = sum of the quotients whose windows hold w; `outer` is the part of the divisor that comes
- * from depth and height. */
+/* row[w] = the sum of the quotients whose windows hold cell w.  `outer` is the extent of the
+ * windows along D times that along H. */
 static void expand_any_row(struct any *k, const struct pg_box *b, const element *grad,
                            int64_t outer) {
   const struct pg_axis *axis = &k->pool->w;
@@ -45,7 +45,7 @@ static void expand_any_row(struct any *k, const struct pg_box *b, const element 
   }
 }
 
-/* slice[h][w] = sum over oh of the expanded rows, for one od. */
+/* slice[h][w] = the sum over oh of the expanded rows, for one od. */
 static void add_any_slice(struct any *k, const struct pg_box *b, const element *grad, int64_t od) {
   const struct pg_axis *axis = &k->pool->h;
   const struct pg_range outputs = pg_touching(axis, b->h.begin, b->h.end);
@@ -63,13 +63,13 @@ static void add_any_slice(struct any *k, const struct pg_box *b, const element *
   }
 }
 
-/* Slice d of the box of one plane. */
+/* Computes slice d of the box in one plane. */
 static void make_any_slice(struct any *k, const struct pg_box *b, int64_t plane, int64_t d) {
   const struct pg_avg_backward *a = k->args;
   const int64_t *s = a->in_strides.of, n = plane / k->pool->c, c = plane % k->pool->c;
   const int64_t width = pg_length(b->w), cells = width * pg_length(b->h);
   const struct pg_range outputs = pg_touching(&k->pool->d, d, d + 1);
-  const bool exist = k->pool->h.out > 0 && k->pool->w.out > 0; /* else they have no address */
+  const bool exist = k->pool->h.out > 0 && k->pool->w.out > 0; /* outputs; else no address */
   memset(k->sum, 0, (size_t)cells * sizeof *k->sum);
   for (int64_t od = outputs.begin; od < outputs.end && exist; od++) {
     if (pg_is_stopped(k->scratch)) return;

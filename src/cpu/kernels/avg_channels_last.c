@@ -2,40 +2,41 @@
 /* Average-backward for tensors whose channels are neighbours in memory: a vector holds LANES
  * channels of one cell.
  *
- * A box is computed row by row.  A row of outputs is divided and expanded along W when the first
- * row of cells needs it; a row of cells then adds the expanded rows that it lies in along H and D.
- * Neighbouring cells that lie in the same windows are computed once, along W and along H.  Where
- * channels are not a multiple of LANES the last LANES of them are computed once more. */
+ * A box is computed row by row.  When a row of cells is the first to need a row of outputs, that is
+ * divided and expanded along W; the expanded rows that a row of cells needs are then added along H
+ * and D.  Neighbouring cells that lie in the same windows, along W or along H, are computed once.
+ * If the number of channels is no multiple of LANES, the last vector overlaps the one before it. */
 #include "cpu/kernels/avg_quotients.h"
 
 enum {
-  AVG_ROW = 4096,         /* elements (cells times channels) of a row of a box */
-  AVG_LAST_STAGED = 8192, /* outputs, for choosing the width of a box */
-  AVG_OUTPUT_ROWS = 64,   /* rows of outputs that a cell may lie in */
-  FEW_WINDOWS = 3         /* so many quotients along W stay in registers */
+  AVG_ROW = 4096,        /* elements (cells times channels) of a row of a box */
+  TILING_OUTPUTS = 8192, /* outputs times channels for which the width of a box is chosen */
+  AVG_OUTPUT_ROWS = 64,  /* the most rows of outputs in whose windows a cell lies */
+  FEW_WINDOWS = 3        /* so many quotients along W stay in registers */
 };
 
-struct avg_last {
+struct channels_last {
   const struct pg_avg_backward *args;
   const struct pg_pooling *pool;
   struct grad_in grad_in;
-  bool easy;     /* all divisors are whole numbers up to EASY_DIVISOR */
-  int64_t pitch; /* between expanded rows */
-  int64_t outer; /* the part of the divisor from depth and height that divisor[] is for; 0: none */
-  struct pg_covers covers;
+  bool by_reciprocal; /* all divisors are whole numbers up to RECIPROCAL_MOST */
+  int64_t pitch;      /* between expanded rows */
+  int64_t outer;      /* divisor[] is for windows with this extent along D times H; 0: none */
+  struct pg_box_cover cover;
   float divisor[2 * AVG_STAGED_WIDTH]; /* each with its reciprocal */
   _Alignas(
       LINE) float quotient[(AVG_STAGED_WIDTH + 1) * LANES]; /* of one row, where windows are many */
   _Alignas(LINE) float expanded[AVG_STAGED + 2 * LANES];
-  _Alignas(LINE) element out[AVG_ROW + LANES]; /* a row on its way past the caches */
+  _Alignas(LINE) element out[AVG_ROW + LANES]; /* a row that is then written past the caches */
 };
-_Static_assert(sizeof(struct avg_last) <= PG_SCRATCH_BYTES, "channels last needs more scratch");
+_Static_assert(sizeof(struct channels_last) <= PG_SCRATCH_BYTES,
+               "channels last needs more scratch");
 
 /* --- Dividing and expanding along W --- */
 
-static void make_row_divisors(struct avg_last *k, int64_t outer) {
+static void make_row_divisors(struct channels_last *k, int64_t outer) {
   const struct pg_avg_backward *a = k->args;
-  const struct pg_range o = k->covers.w.outputs;
+  const struct pg_range o = k->cover.w.outputs;
   float *to = k->divisor;
   if (k->outer == outer) return;
   for (int64_t ow = o.begin; ow < o.end; ow++, to += 2) {
@@ -45,26 +46,26 @@ static void make_row_divisors(struct avg_last *k, int64_t outer) {
   k->outer = outer;
 }
 
-static inline floats channel_quotient(const struct avg_last *k, const element *grad, int64_t part,
-                                      const float *divisor) {
+static inline floats channel_quotient(const struct channels_last *k, const element *grad,
+                                      int64_t part, const float *divisor) {
   const floats g = part == LANES ? load_elements(grad) : load_part(grad, part);
-  return quotient_of(k->easy, g, all(divisor[0]), all(divisor[1]));
+  return quotient_of(k->by_reciprocal, g, all(divisor[0]), all(divisor[1]));
 }
 
-/* LANES channels of a row, where a cell lies in at most `windows` along W: the latest quotients
- * stay in registers. */
-static inline __attribute__((always_inline)) void expand_few(const struct avg_last *k,
+/* Expands LANES channels of a row, where a cell lies in at most `windows` windows along W: the
+ * latest quotients stay in registers. */
+static inline __attribute__((always_inline)) void expand_few(const struct channels_last *k,
                                                              const element *grad, int64_t planes,
                                                              const int windows, float *to) {
-  const struct pg_cover *m = &k->covers.w;
-  const int64_t step = k->args->out_strides.of[PG_W];
+  const struct pg_cover *m = &k->cover.w;
+  const int64_t stride = k->args->out_strides.of[PG_W];
   const float *divisor = k->divisor;
   floats latest[FEW_WINDOWS] = {zeros(), zeros(), zeros()};
-  int64_t reached = 0;
+  int64_t taken = 0; /* outputs */
   for (int64_t w = 0; w < pg_length(m->cells); w++, to += planes) {
     const int32_t count = m->count[w];
-    if (in_same_windows(m, w)) continue; /* nobody reads it */
-    for (; reached < m->first[w] + count; reached++, grad += step, divisor += 2) {
+    if (in_same_windows(m, w)) continue; /* what belongs here is never read */
+    for (; taken < m->first[w] + count; taken++, grad += stride, divisor += 2) {
       for (int i = 1; i < windows; i++) latest[i - 1] = latest[i];
       latest[windows - 1] = channel_quotient(k, grad, LANES, divisor);
     }
@@ -75,14 +76,15 @@ static inline __attribute__((always_inline)) void expand_few(const struct avg_la
   }
 }
 
-/* `part` channels, any number of windows: all quotients of the row are computed first. */
-static void expand_many(struct avg_last *k, const element *grad, int64_t planes, int64_t part,
+/* Expands `part` channels of a row with any number of windows: all quotients of the row are
+ * computed first. */
+static void expand_many(struct channels_last *k, const element *grad, int64_t planes, int64_t part,
                         float *to) {
-  const struct pg_cover *m = &k->covers.w;
-  const int64_t step = k->args->out_strides.of[PG_W];
+  const struct pg_cover *m = &k->cover.w;
+  const int64_t stride = k->args->out_strides.of[PG_W];
   for (int64_t i = 0; i < pg_length(m->outputs); i++)
     store_f32(k->quotient + i * LANES,
-              channel_quotient(k, grad + i * step, part, k->divisor + 2 * i));
+              channel_quotient(k, grad + i * stride, part, k->divisor + 2 * i));
   for (int64_t w = 0; w < pg_length(m->cells); w++, to += planes) {
     const float *from = k->quotient + (int64_t)m->first[w] * LANES;
     floats sum = m->count[w] > 0 ? load_f32(from) : zeros();
@@ -91,10 +93,10 @@ static void expand_many(struct avg_last *k, const element *grad, int64_t planes,
   }
 }
 
-/* Up to LANES floats behind the row are written too. */
-static __attribute__((noinline)) void expand_channels(struct avg_last *k, const element *grad,
+/* Expands a row of outputs; up to LANES floats behind the expanded row are overwritten. */
+static __attribute__((noinline)) void expand_channels(struct channels_last *k, const element *grad,
                                                       int64_t planes, float *to) {
-  const int64_t windows = k->covers.w.most, part = least(planes, LANES);
+  const int64_t windows = k->cover.w.most, part = least(planes, LANES);
   for (int64_t n = 0; n < planes; n += LANES) {
     const int64_t c = least(n, planes - part);
     if (part < LANES || windows > FEW_WINDOWS)
@@ -106,17 +108,18 @@ static __attribute__((noinline)) void expand_channels(struct avg_last *k, const 
   }
 }
 
-/* Where a row is expanded: the oh-th of those that touch the box, in the i-th of the slices that a
- * cell lies in.  Rows take turns in as many places as a cell needs. */
-static float *expanded_place(struct avg_last *k, int64_t i, int64_t oh) {
-  const int64_t places = k->covers.h.most;
+/* Where a row of outputs is expanded to: the oh-th of those whose windows touch the box, in the
+ * i-th of the slices that a cell needs.  Rows take turns in as many places as a cell needs rows. */
+static float *expanded_place(struct channels_last *k, int64_t i, int64_t oh) {
+  const int64_t places = k->cover.h.most;
   return k->expanded + (i * places + oh % places) * k->pitch;
 }
 
-/* Divides and expands rows of outputs; oh counts those that touch the box. */
-static void expand_rows(struct avg_last *k, const struct pg_box *b, int64_t d, struct pg_range oh) {
+/* Divides and expands rows of outputs; oh counts from the first row whose windows touch the box. */
+static void expand_rows(struct channels_last *k, const struct pg_box *b, int64_t d,
+                        struct pg_range oh) {
   const struct pg_avg_backward *a = k->args;
-  const struct pg_covers *m = &k->covers;
+  const struct pg_box_cover *m = &k->cover;
   const int64_t n = b->first / k->pool->c, c = b->first % k->pool->c;
   for (; oh.begin < oh.end; oh.begin++)
     for (int64_t i = 0; i < m->d.count[d]; i++) {
@@ -130,15 +133,17 @@ static void expand_rows(struct avg_last *k, const struct pg_box *b, int64_t d, s
 
 /* --- Adding along H and D --- */
 
-/* Rows of cells that lie in the same windows. */
+/* A band of rows of cells, which lie in the same windows. */
 struct band {
-  const float *rows[AVG_OUTPUT_ROWS]; /* expanded, `height` for each of `depth` slices */
+  const float *rows[AVG_OUTPUT_ROWS]; /* the expanded rows: `height` for each of `depth` slices */
   int64_t depth, height;
-  int64_t planes, count; /* count: rows of cells */
+  int64_t planes;
+  int64_t count; /* rows of cells */
   element *to;
-  int64_t step, row_step;
+  int64_t stride, row_stride; /* of cells, and of rows of cells */
 };
 
+/* The sums of LANES channels; `at` is their place in the expanded rows. */
 static inline __attribute__((always_inline)) floats add_band(const struct band *b, int64_t at,
                                                              const int64_t depth,
                                                              const int64_t height) {
@@ -151,37 +156,38 @@ static inline __attribute__((always_inline)) floats add_band(const struct band *
   return total;
 }
 
-/* Two vectors of `part` channels, from c and from `also` on. */
+/* Two vectors of `part` channels: from c on, and from `also` on. */
 struct two_vectors {
   int64_t c, also, part;
 };
 
-static inline __attribute__((always_inline)) void make_band_part(const struct avg_last *k,
+static inline __attribute__((always_inline)) void make_band_part(const struct channels_last *k,
                                                                  const struct band *b,
                                                                  const struct two_vectors v,
                                                                  const int64_t depth,
                                                                  const int64_t height) {
-  const struct pg_cover *m = &k->covers.w;
+  const struct pg_cover *m = &k->cover.w;
   const int64_t width = pg_length(m->cells);
   for (int64_t w = 0, end; w < width; w = end) {
     for (end = w + 1; end < width && in_same_windows(m, end);) end++;
     const floats first = add_band(b, w * b->planes + v.c, depth, height);
     const floats second = add_band(b, w * b->planes + v.also, depth, height);
-    element *to = b->to + w * b->step;
+    element *to = b->to + w * b->stride;
     if (end == w + 1 && b->count == 1 && v.part == LANES) {
       store_two(to + v.c, first, to + v.also, second);
       continue;
     }
     const packed x = pack(first), y = pack(second);
-    for (int64_t i = 0; i < b->count; i++, to += b->row_step)
-      for (int64_t at = 0; at < end - w; at++) { /* an axis of length 1 may have a step of 0 */
-        store_channels(to + at * b->step + v.c, x, v.part);
-        store_channels(to + at * b->step + v.also, y, v.part);
+    for (int64_t i = 0; i < b->count; i++, to += b->row_stride)
+      for (int64_t at = 0; at < end - w; at++) {
+        store_channels(to + at * b->stride + v.c, x, v.part);
+        store_channels(to + at * b->stride + v.also, y, v.part);
       }
   }
 }
 
-static __attribute__((noinline)) void make_band(const struct avg_last *k, const struct band *b) {
+static __attribute__((noinline)) void make_band(const struct channels_last *k,
+                                                const struct band *b) {
   const int64_t part = least(b->planes, LANES), last = b->planes - part;
   for (int64_t n = 0; n < b->planes; n += LANES + LANES) {
     const struct two_vectors v = {least(n, last), least(n + LANES, last), part};
@@ -197,18 +203,18 @@ static __attribute__((noinline)) void make_band(const struct avg_last *k, const 
   }
 }
 
-/* The band of rows from h on: computed in place, or once in out[] and then written past the
- * caches. */
-static void write_band(struct avg_last *k, const struct pg_box *b, int64_t d, int64_t h,
+/* Computes the band of rows from h on: in gradInput, or once in out[], which is then written past
+ * the caches for each of its rows. */
+static void write_band(struct channels_last *k, const struct pg_box *b, int64_t d, int64_t h,
                        struct band band) {
   const int64_t *s = k->grad_in.strides->of, count = band.count;
   const bool nontemporal = k->grad_in.nontemporal;
   band.to = first_cell(&k->grad_in, b, 0) + d * s[PG_D] + h * s[PG_H];
-  band.step = s[PG_W];
-  band.row_step = s[PG_H];
+  band.stride = s[PG_W];
+  band.row_stride = s[PG_H];
   if (nontemporal) {
     band.to = k->out;
-    band.step = b->planes;
+    band.stride = b->planes;
     band.count = 1;
   }
   make_band(k, &band);
@@ -216,8 +222,8 @@ static void write_band(struct avg_last *k, const struct pg_box *b, int64_t d, in
     write_interleaved_row(&k->grad_in, b, d, h + i, k->out);
 }
 
-static void make_avg_slice(struct avg_last *k, const struct pg_box *b, int64_t d) {
-  const struct pg_cover *m = &k->covers.h;
+static void make_avg_slice(struct channels_last *k, const struct pg_box *b, int64_t d) {
+  const struct pg_cover *m = &k->cover.h;
   struct band band = {.planes = b->planes};
   int64_t expanded = 0;
   for (int64_t h = 0; h < pg_length(b->h); h += band.count) {
@@ -227,26 +233,26 @@ static void make_avg_slice(struct avg_last *k, const struct pg_box *b, int64_t d
     expand_rows(k, b, d, (struct pg_range){expanded, end});
     expanded = most(expanded, end);
     band.height = m->count[h];
-    band.depth = band.height > 0 ? k->covers.d.count[d] : 0;
+    band.depth = band.height > 0 ? k->cover.d.count[d] : 0;
     for (int64_t i = 0; i < band.depth * band.height; i++)
       band.rows[i] = expanded_place(k, i / band.height, m->first[h] + i % band.height);
     write_band(k, b, d, h, band);
   }
 }
 
-static void avg_last_items(const void *args, int64_t begin, int64_t end,
-                           struct pg_scratch *scratch) {
+static void channels_last_items(const void *args, int64_t begin, int64_t end,
+                                struct pg_scratch *scratch) {
   const struct pg_task *task = args;
   const struct pg_facts *facts = &task->problem.facts;
-  struct avg_last *k = scratch->room;
+  struct channels_last *k = scratch->room;
   k->args = &task->problem.args.avg_backward;
   k->pool = &facts->pool;
   k->grad_in = grad_in_of(facts, k->args->grad_in, &k->args->in_strides);
-  k->easy = facts->largest_divisor <= EASY_DIVISOR;
-  pg_covers_begin(&k->covers);
+  k->by_reciprocal = facts->largest_divisor <= RECIPROCAL_MOST;
+  pg_box_cover_begin(&k->cover);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(&task->choice.tiling, k->pool, item);
-    pg_covers_make(&k->covers, k->pool, &box, 0);
+    pg_box_cover_make(&k->cover, k->pool, &box, 0);
     k->pitch = pg_length(box.w) * box.planes + LANES;
     k->outer = 0;
     for (int64_t d = 0; d < pg_length(box.d); d++) make_avg_slice(k, &box, d);
@@ -256,10 +262,10 @@ static void avg_last_items(const void *args, int64_t begin, int64_t end,
 
 /* --- The method --- */
 
-static bool avg_last_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
+static bool channels_last_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   if (!f->channels_last || f->outputs == 0 || f->largest_divisor == INT64_MAX) return false;
-  *tiling = pg_tile_interleaved(f, AVG_ROW, AVG_LAST_STAGED);
+  *tiling = pg_tile_interleaved(f, AVG_ROW, TILING_OUTPUTS);
   if (f->d_windows > AVG_OUTPUT_ROWS || f->h_windows > AVG_OUTPUT_ROWS ||
       pg_most_touching(&f->pool.w, tiling->w) > AVG_STAGED_WIDTH)
     return false;
@@ -268,4 +274,4 @@ static bool avg_last_fits(const struct pg_problem *problem, struct pg_tiling *ti
 }
 
 const struct pg_cpu_method VARIANT(avg_channels_last) = {
-    .name = "channels_last", .fits = avg_last_fits, .run = avg_last_items};
+    .name = "channels_last", .fits = channels_last_fits, .run = channels_last_items};

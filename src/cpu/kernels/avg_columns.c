@@ -2,10 +2,11 @@
 /* Average-backward for cells that lie in few windows: at most three along W and H, or three along W
  * and two along H and D.
  *
- * Each output is divided once.  Then the kernel walks down columns of LANES cells.  When a column
- * reaches a row of outputs, the quotients that each cell lies in along W are added; the sums of the
- * latest rows stay in registers and are added along H, then along D.  So each quotient is loaded
- * once per column and nothing goes back to memory but results. */
+ * Each output is divided once.  Then the method walks down columns of LANES cells.  When a row of
+ * cells is the first to need a row of quotients, the column takes that row: it adds up along W the
+ * quotients of the windows in which its cells lie.  The sums of the latest rows stay in registers
+ * and are added along H, then along D.  So each quotient is loaded once per column, and only
+ * results are stored. */
 #include "cpu/kernels/avg_quotients.h"
 
 _Static_assert(sizeof(struct quotients) <= PG_SCRATCH_METHOD, "columns need more scratch");
@@ -17,12 +18,12 @@ struct avg_shape {
   bool by_one;
 };
 
-/* Rows [begin, end) of slice d, of the LANES cells from w on. */
+/* The cells w to w + LANES - 1 of the rows [begin, end) of slice d. */
 struct avg_column {
   int64_t d, begin, end, w;
 };
 
-/* The sum of the quotients that LANES cells lie in along W. */
+/* The sum along W of the quotients of the windows in which LANES cells lie. */
 static inline __attribute__((always_inline)) floats add_along_w(const float *quotient,
                                                                 const struct avg_shape shape,
                                                                 ints lane, ints count) {
@@ -35,7 +36,7 @@ static inline __attribute__((always_inline)) floats add_along_w(const float *quo
   return sum;
 }
 
-/* Sums of the latest `height` rows of outputs in each slice, added along H, then D. */
+/* Adds the sums along W of the latest rows of quotients along H, then along D. */
 static inline __attribute__((always_inline)) floats add_rows_up(floats row[2][3],
                                                                 const struct avg_shape shape,
                                                                 int32_t count) {
@@ -58,26 +59,26 @@ static inline __attribute__((always_inline)) void make_column(const struct quoti
                                                               const struct destination *t,
                                                               const struct avg_column c,
                                                               const struct avg_shape shape) {
-  const struct pg_cover *mh = &k->covers.h, *mw = &k->covers.w;
+  const struct pg_cover *mh = &k->cover.h, *mw = &k->cover.w;
   const int32_t *first = mh->first, *count_of = mh->count;
-  const int64_t pitch = k->pitch, step = t->row, slice = pg_length(mh->outputs) * pitch;
+  const int64_t pitch = k->pitch, stride = t->row, slice = pg_length(mh->outputs) * pitch;
   const int64_t left = pg_length(mw->cells) - c.w;
   const ints lane = sub_i(load_i32(mw->first + c.w), all_i(mw->first[c.w]));
   const ints count = load_i32(mw->count + c.w);
-  int64_t reached = first[c.begin];
-  const float *quotient = k->quotient + k->covers.d.first[c.d] * slice + reached * pitch;
+  int64_t taken = first[c.begin]; /* rows of quotients */
+  const float *quotient = k->quotient + k->cover.d.first[c.d] * slice + taken * pitch;
   quotient += mw->first[c.w];
   const element *end = t->end;
   element *to = t->at + c.w;
   packed cells = pack(zeros());
   floats row[2][3];
   for (int i = 0; i < 6; i++) row[i / 3][i % 3] = zeros();
-  for (int64_t h = c.begin; h < c.end; h++, to += step) {
+  for (int64_t h = c.begin; h < c.end; h++, to += stride) {
     if (h > c.begin && first[h] == first[h - 1] && count_of[h] == count_of[h - 1]) {
       store_cells(end, to, cells, left);
       continue;
     }
-    for (; reached < first[h] + count_of[h]; reached++, quotient += pitch)
+    for (; taken < first[h] + count_of[h]; taken++, quotient += pitch)
       for (int i = 0; i < shape.depth; i++) {
         for (int j = 1; j < shape.height; j++) row[i][j - 1] = row[i][j];
         row[i][shape.height - 1] = add_along_w(quotient + i * slice, shape, lane, count);
@@ -87,24 +88,24 @@ static inline __attribute__((always_inline)) void make_column(const struct quoti
   }
 }
 
-/* Columns go from right to left: what a row stores beyond its end is overwritten by the next row or
- * by the columns further left. */
+/* Columns are computed from right to left, so that what a vector stores beyond the end of its row
+ * is overwritten: by the next row, or by a column further left. */
 static inline __attribute__((always_inline)) void make_columns(const struct quotients *k,
                                                                const struct destination *t,
                                                                struct avg_column c,
                                                                const struct avg_shape shape) {
-  for (c.w = round_up(pg_length(k->covers.w.cells)) - LANES; c.w >= 0; c.w -= LANES)
+  for (c.w = round_up(pg_length(k->cover.w.cells)) - LANES; c.w >= 0; c.w -= LANES)
     make_column(k, t, c, shape);
 }
 
 static void make_some_rows(const struct quotients *k, const struct destination *t,
                            const struct avg_column *rows) {
   const struct avg_column c = *rows;
-  const struct pg_cover *h = &k->covers.h, *w = &k->covers.w;
+  const struct pg_cover *h = &k->cover.h, *w = &k->cover.w;
   const int width = (int)w->most;
-  if (k->covers.d.count[c.d] > 1 && w->by_one)
+  if (k->cover.d.count[c.d] > 1 && w->by_one)
     make_columns(k, t, c, (struct avg_shape){2, 2, width, true});
-  else if (k->covers.d.count[c.d] > 1)
+  else if (k->cover.d.count[c.d] > 1)
     make_columns(k, t, c, (struct avg_shape){2, 2, width, false});
   else if (w->by_one && width == 3)
     make_columns(k, t, c, (struct avg_shape){1, 3, 3, true});
@@ -121,7 +122,7 @@ static void make_some_rows(const struct quotients *k, const struct destination *
 static void make_avg_plane(struct quotients *k, const struct pg_box *b, struct destination *t) {
   const int64_t rows = rows_at_once(b);
   for (int64_t d = 0; d < pg_length(b->d); d++) {
-    if (t->writer == NULL && in_same_windows(&k->covers.d, d)) {
+    if (t->writer == NULL && in_same_windows(&k->cover.d, d)) {
       copy_slice(t, b, d);
       continue;
     }

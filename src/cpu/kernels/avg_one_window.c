@@ -2,8 +2,8 @@
 /* Average-backward where one window holds the whole plane (global average pooling): every cell of a
  * plane is the same quotient, so a plane is one division and one fill.
  *
- * Items are whole planes.  A few large planes are left to the other methods, which cut them into
- * parts for several threads. */
+ * Items are whole planes.  If there are only a few, which may be large, they are left to the other
+ * methods, which cut them into parts for several threads. */
 #include <string.h>
 
 #include "cpu/box.h"
@@ -12,14 +12,14 @@
 
 enum { LEAST_PLANES = 64, PLANES_CELLS = 4096 };
 
-/* Fills cells in blocks.  Where `room` cells may be overwritten, because later planes follow, the
- * last block is stored whole too. */
-static inline void fill_plane(element *to, int64_t cells, int64_t room, element value) {
+/* Fills cells in blocks.  The last block may end behind them, among cells that are filled later:
+ * `writable` cells may be overwritten. */
+static inline void fill_plane(element *to, int64_t cells, int64_t writable, element value) {
   enum { BLOCK = 64 / sizeof(element) };
   element block[BLOCK];
   for (int i = 0; i < BLOCK; i++) block[i] = value;
   int64_t i = 0;
-  for (; i < cells && i + BLOCK <= room; i += BLOCK) memcpy(to + i, block, sizeof block);
+  for (; i < cells && i + BLOCK <= writable; i += BLOCK) memcpy(to + i, block, sizeof block);
   for (; i < cells; i++) to[i] = value;
 }
 

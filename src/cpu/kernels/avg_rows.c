@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Average-backward for cells that lie in many windows.
+/* Average-backward for cells that lie in many windows, or in high ones.
  *
- * The sum over the windows of a cell is a sum along W of sums along H of sums along D, so a cell
- * costs as many additions as it lies in windows along each axis, not their product.  Each output is
- * divided once; each row of quotients is expanded to a row of cells along W; the expanded rows that
- * a row of cells lies in are added along H, and those sums along D.  Rows of cells that lie in the
- * same windows are copies of each other.  With few windows per cell avg_columns.c is faster, which
- * does not store the expanded rows. */
+ * The sum over the windows of a cell is a sum along D of sums along H of sums along W.  So a cell
+ * costs as many additions as the sum of the numbers of windows that it lies in along the axes, and
+ * not their product.  Each output is divided once.  Each row of quotients is expanded along W: the
+ * quotients that a cell needs are added up, one float per cell.  The expanded rows that a row of
+ * cells needs are added along H, and those sums along D.  Of rows of cells that lie in the same
+ * windows one is computed, and copied.  With few windows per cell avg_columns.c is faster, because
+ * it does not store expanded rows. */
 #include "cpu/kernels/avg_quotients.h"
 
 struct avg_rows {
   struct quotients q;
   int64_t pitch; /* between expanded rows */
   _Alignas(LINE) float expanded[AVG_STAGED + 2 * LANES];
-  _Alignas(LINE) element row[PG_BOX_WIDTH + LANES];
+  _Alignas(LINE) element row[PG_BOX_WIDTH + LANES]; /* the latest row of cells */
 };
 _Static_assert(sizeof(struct avg_rows) <= PG_SCRATCH_BYTES, "rows need more scratch");
 
@@ -36,8 +37,9 @@ static inline __attribute__((always_inline)) void expand_row(const struct pg_cov
   }
 }
 
+/* Expands all rows of quotients of a plane. */
 static void expand_plane(struct avg_rows *k) {
-  const struct pg_covers *m = &k->q.covers;
+  const struct pg_box_cover *m = &k->q.cover;
   const int64_t rows = pg_length(m->d.outputs) * pg_length(m->h.outputs);
   for (int64_t i = 0; i < rows; i++) {
     const float *quotient = k->q.quotient + i * k->q.pitch;
@@ -49,10 +51,10 @@ static void expand_plane(struct avg_rows *k) {
   }
 }
 
-/* A row of cells: the sum over `depth` slices of the sums of `height` expanded rows in each. */
+/* Computes a row of cells: the sum over `depth` slices of the sums of `height` expanded rows. */
 static inline void add_expanded(const struct avg_rows *k, const float *first, int64_t depth,
                                 int64_t height, element *to) {
-  const struct pg_covers *m = &k->q.covers;
+  const struct pg_box_cover *m = &k->q.cover;
   const int64_t slice = pg_length(m->h.outputs) * k->pitch;
   for (int64_t w = 0; w < pg_length(m->w.cells); w += LANES) {
     floats total = zeros();
@@ -66,11 +68,11 @@ static inline void add_expanded(const struct avg_rows *k, const float *first, in
   }
 }
 
-/* Rows [begin, end) of slice d. */
+/* Computes the rows [begin, end) of slice d. */
 static void add_slice_rows(struct avg_rows *k, const struct destination *t, int64_t d,
                            int64_t begin, int64_t end) {
-  const struct pg_cover *mh = &k->q.covers.h, *md = &k->q.covers.d;
-  const int64_t width = pg_length(k->q.covers.w.cells);
+  const struct pg_cover *mh = &k->q.cover.h, *md = &k->q.cover.d;
+  const int64_t width = pg_length(k->q.cover.w.cells);
   const float *slice = k->expanded + md->first[d] * pg_length(mh->outputs) * k->pitch;
   for (int64_t h = begin; h < end; h++) {
     const int64_t depth = mh->count[h] > 0 ? md->count[d] : 0;
@@ -83,7 +85,7 @@ static void add_slice_rows(struct avg_rows *k, const struct destination *t, int6
 static void make_plane_of_rows(struct avg_rows *k, const struct pg_box *b, struct destination *t) {
   const int64_t rows = rows_at_once(b);
   for (int64_t d = 0; d < pg_length(b->d); d++) {
-    if (t->writer == NULL && in_same_windows(&k->q.covers.d, d)) {
+    if (t->writer == NULL && in_same_windows(&k->q.cover.d, d)) {
       copy_slice(t, b, d);
       continue;
     }

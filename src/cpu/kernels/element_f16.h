@@ -20,13 +20,13 @@ static inline packed pack_exact(floats v) { return pack_exact_f16(v); }
 static inline void store_packed(element *p, packed v) { store_f16(p, v); }
 static inline void store_part(element *p, packed v, int64_t count) { store_part_f16(p, v, count); }
 
-/* Two vectors, each to its own address. */
+/* Stores two vectors, each at its own address. */
 static inline void store_two(element *p, floats v, element *q, floats w) {
   store_f16(p, pack_f16(v));
   store_f16(q, pack_f16(w));
 }
 
-/* The lanes of two vectors in turn; exact: where there is nothing to round. */
+/* Stores the lanes of two vectors alternately; exact: for values that elements represent. */
 static inline void store_pairs(element *p, floats even, floats odd) {
   store_pairs_f16(p, even, odd);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing results past the caches.  Bytes that follow each other in memory are collected in a small
- * buffer, and whenever there are enough of them the complete cache lines are written with
- * non-temporal stores.  The buffer is small so that computing and storing overlap: with a larger
- * one the core and the memory take turns in waiting for each other. */
+/* Writing results past the caches.  Bytes that follow each other in memory are collected in a
+ * buffer, the room, and whenever there are enough of them the complete cache lines are written with
+ * non-temporal stores.  The room is small so that computing and storing overlap: with a larger one
+ * the core and the memory would take turns in waiting for each other. */
 #ifndef PG_LINE_WRITER_H_
 #define PG_LINE_WRITER_H_
 
@@ -13,14 +13,14 @@
 
 enum {
   LINE = 64,          /* bytes of a cache line */
-  WRITER_FULL = 4096, /* bytes from which on complete lines are written */
-  /* Two rows of the widest box are added at once, and vectors may be stored beyond their end. */
+  WRITER_FULL = 4096, /* when there are so many bytes, complete lines are written */
+  /* Up to two rows of the widest box are put there at once, and vectors end behind them. */
   WRITER_ROOM = WRITER_FULL + 2 * (int)sizeof(element) * PG_BOX_WIDTH + 1024
 };
 
 struct line_writer {
-  char *next;         /* the address that the bytes behind `end` belong to; NULL: it is empty */
-  int64_t begin, end; /* of the bytes in the room; its first byte belongs to the start of a line */
+  char *next;         /* the address where the byte at `end` belongs; NULL: there are no bytes */
+  int64_t begin, end; /* of the bytes in the room, which itself stands for whole lines */
   _Alignas(LINE) char room[WRITER_ROOM];
 };
 
@@ -35,7 +35,7 @@ static inline void writer_write_lines(struct line_writer *w) {
   const int64_t lines = w->end / LINE, rest = w->end % LINE;
   if (lines == 0) return;
   int64_t i = 0;
-  if (w->begin > 0) { /* the first line belongs to us only in part */
+  if (w->begin > 0) { /* of the first line there is only the end */
     memcpy(base + w->begin, w->room + w->begin, (size_t)(LINE - w->begin));
     i = 1;
   }
@@ -53,7 +53,7 @@ static inline void writer_flush(struct line_writer *w) {
   writer_clear(w);
 }
 
-/* Where to put the bytes that belong at `to`. */
+/* Says where in the room the bytes go that belong at `to`. */
 static inline char *writer_place(struct line_writer *w, void *to) {
   if (w->next != to) {
     writer_flush(w);
@@ -63,7 +63,7 @@ static inline char *writer_place(struct line_writer *w, void *to) {
   return w->room + w->end;
 }
 
-/* Says that so many bytes have been put where writer_place said. */
+/* To be called when so many bytes have been put where writer_place said. */
 static inline void writer_advance(struct line_writer *w, int64_t bytes) {
   w->end += bytes;
   w->next += bytes;

@@ -2,188 +2,200 @@
 /* Max-backward by gathering, for tensors whose channels are neighbours in memory: a vector holds
  * LANES channels of one cell.
  *
- * A box is computed row by row.  The indices of a row of outputs are staged as 32-bit numbers, and
- * seen to lie in their windows, when the first row of cells needs them; gradients are read where
- * they are.  For the usual windows two rows of cells are computed at once, and the latest outputs
- * along W stay in registers.  Where channels are not a multiple of LANES the last LANES of them are
- * computed once more.  An index outside its window makes the whole box be scattered, plane by
- * plane. */
+ * A box is computed row by row.  When a row of cells is the first to need a row of outputs, the
+ * indices of that are staged as 32-bit numbers and checked to lie in their windows; gradients are
+ * read where they are.  For the usual windows two rows of cells are computed at once, and the
+ * latest outputs along W stay in registers.  If the number of channels is no multiple of LANES, the
+ * last vector overlaps the one before it.  If an index lies outside its window, the whole box is
+ * scattered, plane by plane. */
 #include "cpu/kernels/max_staging.h"
 
 enum {
-  MAX_ROW = 2048,         /* elements (cells times channels) of a row of a box */
-  MAX_OUTPUT_ROWS = 64,   /* rows of outputs that a cell may lie in */
-  PLACES_BEHIND = 3,      /* outputs that name no cell, behind a row of them */
-  MAX_BOX_ELEMENTS = 4096 /* two rows of a box */
+  MAX_ROW = 2048,       /* elements (cells times channels) of a row of a box */
+  MAX_OUTPUT_ROWS = 64, /* the most rows of outputs that cells of two rows look at */
+  PLACES_BEHIND = 3,    /* staged outputs that name no cell, behind each row */
+  MAX_TWO_ROWS = 4096   /* elements of two rows of a box */
 };
 
-struct max_last {
-  _Alignas(
-      LINE) int32_t index[STAGED + 2 * LANES]; /* staged indices of the latest rows of outputs */
+struct channels_last {
+  _Alignas(LINE) int32_t index[STAGED + 2 * LANES]; /* of the latest rows of outputs */
   const struct pg_task *task;
   const struct pg_pooling *pool;
   const struct pg_max_backward *args;
   struct grad_in grad_in;
-  int64_t pitch; /* between staged rows */
+  int64_t pitch; /* between rows of staged indices */
   struct width_windows windows;
-  struct pg_covers covers;
-  _Alignas(LINE) element out[MAX_BOX_ELEMENTS + 2 * LANES]; /* rows on their way past the caches */
+  struct pg_box_cover cover;
+  /* Two rows of cells, which are then written past the caches. */
+  _Alignas(LINE) element out[MAX_TWO_ROWS + 2 * LANES];
 };
-_Static_assert(sizeof(struct max_last) <= PG_SCRATCH_METHOD, "channels last needs more scratch");
+_Static_assert(sizeof(struct channels_last) <= PG_SCRATCH_METHOD,
+               "channels last needs more scratch");
 
 /* --- Staging --- */
 
-/* A row of outputs, and where its windows lie: `first` is the first cell of the plane in the row
- * and slice where they begin, to which each window adds its own start along W; they are `lines`
- * rows high and `slices` deep. */
-struct last_windows {
+/* A row of outputs and its windows, which are `rows` rows high and `slices` slices deep.  The first
+ * cell of a window has the position top + its start along W. */
+struct index_row_of_planes {
   const void *index;
-  int64_t step, count;
-  int32_t first, line, slice;
-  int64_t lines, slices;
+  int64_t stride, count;
+  int32_t top;
+  int32_t row_cells, slice_cells; /* the cells of a row and of a slice of the plane */
+  int64_t rows, slices;
 };
 
-/* How far along W an index lies from the start of its window; far if it is in none of its rows. */
-static inline ints distance(const struct last_windows *o, ints index, int32_t start,
-                            const int64_t lines) {
-  const ints from = sub_i(index, all_i(o->first + start));
-  return folded(folded(from, all_i(o->slice), o->slices), all_i(o->line), lines);
+/* The distance of an index along W from the start of its window; no less than a row has cells if
+ * the index is in none of the window's rows. */
+static inline ints distance(const struct index_row_of_planes *o, ints index, int32_t start,
+                            const int64_t rows) {
+  const ints from = sub_i(index, all_i(o->top + start));
+  return folded(folded(from, all_i(o->slice_cells), o->slices), all_i(o->row_cells), rows);
 }
 
 /* Stages the indices of at least LANES planes.  False when one lies outside its window. */
-static inline __attribute__((always_inline)) bool stage_planes(const struct max_last *k,
-                                                               const struct last_windows *o,
-                                                               int64_t planes, const bool wide,
-                                                               const int64_t lines, int32_t *to) {
+static inline __attribute__((always_inline)) bool stage_planes(const struct channels_last *k,
+                                                               const struct index_row_of_planes *o,
+                                                               int64_t planes, const bool is_i64,
+                                                               const int64_t rows, int32_t *to) {
   const char *from = o->index;
   ints high = all_i(0);
-  truths outside = none();
-  for (int64_t i = 0; i < o->count; i++, from += o->step * (wide ? 8 : 4), to += planes) {
+  truths too_far = none();
+  for (int64_t i = 0; i < o->count; i++, from += o->stride * (is_i64 ? 8 : 4), to += planes) {
     const int64_t *x = (const int64_t *)(const void *)from;
     const int32_t *y = (const int32_t *)(const void *)from;
     const ints last = all_i(k->windows.length[i] - 1);
     for (int64_t n = 0; n < planes; n += LANES) {
       const int64_t c = least(n, planes - LANES);
-      const ints index = wide ? load_i64_collecting(x + c, &high) : load_i32(y + c);
-      outside = either(outside, below(last, distance(o, index, k->windows.start[i], lines)));
+      const ints index = is_i64 ? load_i64_collecting(x + c, &high) : load_i32(y + c);
+      too_far = either(too_far, below(last, distance(o, index, k->windows.start[i], rows)));
       store_i32(to + c, index);
     }
   }
-  return nowhere(outside) && high_halves_are_zero(high);
+  return nowhere(too_far) && high_halves_are_zero(high);
 }
 
-/* The same for fewer planes; more places are written. */
-static bool stage_few_planes(const struct max_last *k, const struct last_windows *o, int64_t planes,
-                             int32_t *to) {
+/* The same for fewer planes; up to LANES places behind the row are overwritten. */
+static bool stage_few_planes(const struct channels_last *k, const struct index_row_of_planes *o,
+                             int64_t planes, int32_t *to) {
   const int64_t bytes = k->args->index_bytes;
   const char *from = o->index;
   bool fine = true;
-  for (int64_t i = 0; i < o->count; i++, from += o->step * bytes, to += planes) {
+  for (int64_t i = 0; i < o->count; i++, from += o->stride * bytes, to += planes) {
     fine = narrow(from, bytes == 8, 1, planes, to) && fine;
-    const ints along = distance(o, load_i32(to), k->windows.start[i], o->lines);
+    const ints along = distance(o, load_i32(to), k->windows.start[i], o->rows);
     fine = every(below(along, all_i(k->windows.length[i])), planes) && fine;
   }
   return fine;
 }
 
-static __attribute__((noinline)) bool stage_last_row(const struct max_last *k,
-                                                     const struct pg_box *box, int64_t od,
-                                                     int64_t oh, int32_t *to) {
+/* Stages the indices of the row (od, oh) of outputs in all planes of the box.  False when one lies
+ * outside its window. */
+static __attribute__((noinline)) bool stage_row_of_planes(const struct channels_last *k,
+                                                          const struct pg_box *box, int64_t od,
+                                                          int64_t oh, int32_t *to) {
   const struct pg_max_backward *a = k->args;
   const struct pg_pooling *p = k->pool;
   const struct pg_row_windows row = pg_row_windows_of(p, od, oh);
-  const struct pg_range ow = k->covers.w.outputs;
+  const struct pg_range ow = k->cover.w.outputs;
   const int64_t n = box->first / p->c, c = box->first % p->c, planes = box->planes;
   const int64_t at = pg_offset(&a->index_strides, n, c, od, oh, ow.begin);
-  const struct last_windows o = {
+  const struct index_row_of_planes o = {
       .index = (const char *)a->index + at * a->index_bytes,
-      .step = a->index_strides.of[PG_W],
+      .stride = a->index_strides.of[PG_W],
       .count = pg_length(ow),
-      .first = (int32_t)((row.d.begin * p->h.in + row.h.begin) * p->w.in),
-      .line = (int32_t)p->w.in,
-      .slice = (int32_t)(p->w.in * p->h.in),
-      .lines = pg_length(row.h),
+      .top = (int32_t)((row.d.begin * p->h.in + row.h.begin) * p->w.in),
+      .row_cells = (int32_t)p->w.in,
+      .slice_cells = (int32_t)(p->w.in * p->h.in),
+      .rows = pg_length(row.h),
       .slices = pg_length(row.d)};
   for (int64_t i = 0; i < PLACES_BEHIND * planes; i += LANES)
     store_i32(to + o.count * planes + i, all_i(-1));
   if (planes < LANES) return stage_few_planes(k, &o, planes, to);
   if (a->index_bytes == 4)
-    return o.lines == 3 ? stage_planes(k, &o, planes, false, 3, to)
-                        : stage_planes(k, &o, planes, false, o.lines, to);
-  return o.lines == 3 ? stage_planes(k, &o, planes, true, 3, to)
-                      : stage_planes(k, &o, planes, true, o.lines, to);
+    return o.rows == 3 ? stage_planes(k, &o, planes, false, 3, to)
+                       : stage_planes(k, &o, planes, false, o.rows, to);
+  return o.rows == 3 ? stage_planes(k, &o, planes, true, 3, to)
+                     : stage_planes(k, &o, planes, true, o.rows, to);
 }
 
 /* --- Any windows, one row of cells --- */
 
-/* A row of outputs that cells lie in. */
-struct last_row {
-  const int32_t *index; /* staged, as many per output as the box has planes */
+/* A row of outputs that cells look at. */
+struct staged_row {
+  const int32_t *index; /* staged: for each output as many as the box has planes */
   const element *grad;
 };
 
 /* A row of cells. */
-struct last_cells {
+struct cell_row {
   element *to;
-  int64_t step, planes;
+  int64_t stride, planes;
   int32_t first; /* position of its first cell in the plane */
 };
 
-/* `part` channels from c on. */
-static inline __attribute__((always_inline)) void add_channels(const struct max_last *k,
-                                                               const struct last_row *rows,
-                                                               int64_t height,
-                                                               const struct last_cells *t,
-                                                               int64_t c, int64_t part) {
-  const struct pg_cover *m = &k->covers.w;
-  const int64_t grad_step = k->args->out_strides.of[PG_W];
+/* The channels that are computed: `part` of them, from c on. */
+struct channels {
+  int64_t c, part;
+};
+
+/* Computes some channels of a row of cells from `count` rows of outputs. */
+static inline __attribute__((always_inline)) void add_channels(const struct channels_last *k,
+                                                               const struct staged_row *rows,
+                                                               int64_t count,
+                                                               const struct cell_row *t,
+                                                               const struct channels v) {
+  const struct pg_cover *m = &k->cover.w;
+  const int64_t grad_stride = k->args->out_strides.of[PG_W];
   for (int64_t w = 0; w < pg_length(m->cells); w++) {
     const ints cell = all_i(t->first + (int32_t)w);
     floats sum = zeros();
-    for (int64_t j = 0; j < height; j++) {
-      const int32_t *index = rows[j].index + m->first[w] * t->planes + c;
-      const element *grad = rows[j].grad + m->first[w] * grad_step + c;
-      for (int32_t i = 0; i < m->count[w]; i++, index += t->planes, grad += grad_step)
-        sum = add_equal(sum, part == LANES ? load_elements(grad) : load_part(grad, part),
+    for (int64_t j = 0; j < count; j++) {
+      const int32_t *index = rows[j].index + m->first[w] * t->planes + v.c;
+      const element *grad = rows[j].grad + m->first[w] * grad_stride + v.c;
+      for (int32_t i = 0; i < m->count[w]; i++, index += t->planes, grad += grad_stride)
+        sum = add_equal(sum, v.part == LANES ? load_elements(grad) : load_part(grad, v.part),
                         load_i32(index), cell);
     }
-    store_channels(t->to + w * t->step + c, pack(sum), part);
+    store_channels(t->to + w * t->stride + v.c, pack(sum), v.part);
   }
 }
 
-static __attribute__((noinline)) void make_cells(const struct max_last *k,
-                                                 const struct last_row *rows, int64_t height,
-                                                 const struct last_cells *t, int64_t c) {
+static __attribute__((noinline)) void make_cells(const struct channels_last *k,
+                                                 const struct staged_row *rows, int64_t count,
+                                                 const struct cell_row *t, int64_t c) {
   if (t->planes < LANES)
-    add_channels(k, rows, height, t, c, t->planes);
+    add_channels(k, rows, count, t, (struct channels){c, t->planes});
   else
-    add_channels(k, rows, height, t, c, LANES);
+    add_channels(k, rows, count, t, (struct channels){c, LANES});
 }
 
 /* --- Usual windows, two rows of cells at once --- */
 
-/* What the compiler knows: windows `kernel` wide that slide by `stride`; of `height` rows of
- * outputs the upper row of cells lies in the first `upper`, the lower one in all but the first
- * `lower`. */
+/* What the compiler knows: windows are `kernel` cells wide and slide by `stride`.  Of `height` rows
+ * of outputs the upper row of cells looks at the first `upper`, and the lower one at all but the
+ * first `lower`. */
 struct walk_shape {
   int kernel, stride, height, upper, lower;
 };
 
-/* Two rows of cells on their way along W.  The latest outputs of each row take turns in the
- * registers named[row][turn] and value[row][turn]. */
+/* A walk along W that computes two rows of cells.  The latest outputs of each row of them are in
+ * the registers named[row][turn] and value[row][turn], where they take turns. */
 struct walk {
-  struct last_row rows[4];
-  int64_t at, grad_at, step, planes, grad_step;
+  struct staged_row rows[4];
+  int64_t at, grad_at; /* where the next outputs are, from rows[].index and rows[].grad on */
+  int64_t planes, grad_stride;
   int64_t left; /* outputs to come */
   int64_t w, width;
   element *to[2];
-  int64_t out; /* from there */
-  ints cell, line;
+  int64_t out, stride; /* where the next cells go, from to[] on; the stride of cells */
+  ints cell;           /* the position of the next cell of the upper row */
+  ints row_cells;      /* the distance to the position of the cell below */
   ints named[4][3];
   floats value[4][3];
 };
 
-/* Takes one more output of each row; behind the last are some that name no cell. */
+/* Takes one more output of each row.  Behind the last one are some that name no cell, whose
+ * gradient is that of the last one. */
 static inline __attribute__((always_inline)) void take_outputs(struct walk *s, const int height,
                                                                const int turn) {
   for (int j = 0; j < height; j++) {
@@ -191,8 +203,8 @@ static inline __attribute__((always_inline)) void take_outputs(struct walk *s, c
     s->value[j][turn] = load_elements(s->rows[j].grad + s->grad_at);
   }
   s->at += s->planes;
-  s->grad_at += --s->left > 0 ? s->grad_step : 0;
-  __asm__("" : "+r"(s->at), "+r"(s->grad_at)); /* keeps the compiler from a pointer per load */
+  s->grad_at += --s->left > 0 ? s->grad_stride : 0;
+  __asm__("" : "+r"(s->at), "+r"(s->grad_at)); /* else the compiler keeps a pointer per load */
 }
 
 static inline __attribute__((always_inline)) void store_cell(struct walk *s,
@@ -200,20 +212,20 @@ static inline __attribute__((always_inline)) void store_cell(struct walk *s,
                                                              const floats sum[2]) {
   element *const to[2] = {s->to[0] + s->out, s->to[1] + s->out};
   if (__builtin_expect((uint64_t)s->w >= (uint64_t)s->width, 0)) {
-    /* a cell of another box */
+    /* this cell lies outside the box */
   } else if (shape.kernel <= shape.stride && shape.height == 1) { /* nothing was added up */
     store_packed(to[0], pack_exact(sum[0]));
     store_packed(to[1], pack_exact(sum[1]));
   } else {
     store_two(to[0], sum[0], to[1], sum[1]);
   }
-  s->out += s->step;
+  s->out += s->stride;
   s->w++;
   s->cell = add_i(s->cell, all_i(1));
 }
 
-/* The cells that begin the window of the next output, which becomes the turn-th of those in
- * registers. */
+/* Takes the next output into the turn-th registers, and computes the cells from the beginning of
+ * its window to the beginning of the next one. */
 static inline __attribute__((always_inline)) void take_turn(struct walk *s,
                                                             const struct walk_shape shape,
                                                             const int turn) {
@@ -222,7 +234,7 @@ static inline __attribute__((always_inline)) void take_turn(struct walk *s,
   take_outputs(s, shape.height, turn);
   for (int x = 0; x < shape.stride; x++) {
     floats sum[2] = {zeros(), zeros()};
-    const ints cell[2] = {s->cell, add_i(s->cell, s->line)};
+    const ints cell[2] = {s->cell, add_i(s->cell, s->row_cells)};
     for (int j = 0; j < shape.height; j++)
       for (int back = windows - 1; back >= 0; back--) {
         const int i = (turn - back + windows) % windows;
@@ -234,25 +246,24 @@ static inline __attribute__((always_inline)) void take_turn(struct walk *s,
   }
 }
 
-static inline __attribute__((always_inline)) void walk_windows(const struct max_last *k,
-                                                               const struct last_row *rows,
-                                                               const struct last_cells *t,
-                                                               int64_t c,
+static inline __attribute__((always_inline)) void walk_windows(const struct channels_last *k,
+                                                               const struct staged_row *rows,
+                                                               const struct cell_row *t, int64_t c,
                                                                const struct walk_shape shape) {
-  const struct pg_cover *m = &k->covers.w;
+  const struct pg_cover *m = &k->cover.w;
   const int64_t w = m->outputs.begin * shape.stride - k->pool->w.pad - m->cells.begin;
   struct walk s = {.at = c,
                    .grad_at = c,
-                   .step = t->step,
+                   .stride = t->stride,
                    .planes = t->planes,
-                   .grad_step = k->args->out_strides.of[PG_W],
+                   .grad_stride = k->args->out_strides.of[PG_W],
                    .left = pg_length(m->outputs),
                    .w = w,
                    .width = pg_length(m->cells),
                    .to = {t[0].to, t[1].to},
-                   .out = w * t->step + c};
+                   .out = w * t->stride + c};
   s.cell = all_i(t[0].first + (int32_t)w);
-  s.line = all_i(t[1].first - t[0].first);
+  s.row_cells = all_i(t[1].first - t[0].first);
   for (int j = 0; j < shape.height; j++) s.rows[j] = rows[j];
   for (int i = 0; i < 4 * 3; i++) {
     s.named[i / 3][i % 3] = all_i(-1);
@@ -265,15 +276,15 @@ static inline __attribute__((always_inline)) void walk_windows(const struct max_
   }
 }
 
-typedef void walk_fn(const struct max_last *k, const struct last_row *rows,
-                     const struct last_cells *t, int64_t c);
+typedef void walk_fn(const struct channels_last *k, const struct staged_row *rows,
+                     const struct cell_row *t, int64_t c);
 
-/* Functions of their own, so that each gets all registers. */
-#define WALK(name, ...)                                                               \
-  static __attribute__((noinline)) void name(const struct max_last *k,                \
-                                             const struct last_row *rows,             \
-                                             const struct last_cells *t, int64_t c) { \
-    walk_windows(k, rows, t, c, (struct walk_shape)__VA_ARGS__);                      \
+/* These are functions of their own, so that each has all registers for itself. */
+#define WALK(name, ...)                                                             \
+  static __attribute__((noinline)) void name(const struct channels_last *k,         \
+                                             const struct staged_row *rows,         \
+                                             const struct cell_row *t, int64_t c) { \
+    walk_windows(k, rows, t, c, (struct walk_shape)__VA_ARGS__);                    \
   }
 WALK(walk_2_by_2, {2, 2, 1, 1, 0})
 WALK(walk_3_by_2_in_one, {3, 2, 1, 1, 0})
@@ -291,12 +302,13 @@ static const struct {
              {{3, 2, 2, 2, 1}, walk_3_by_2_in_two},
              {{3, 1, 4, 3, 1}, walk_3_by_1}};
 
-/* The walk that computes the rows h and h + 1 of slice d together, or NULL if none fits. */
-static walk_fn *walk_of(const struct max_last *k, const struct pg_box *box, int64_t d, int64_t h) {
-  const struct pg_cover *m = &k->covers.h;
+/* The walk that can compute the rows h and h + 1 of slice d together, or NULL if there is none. */
+static walk_fn *walk_of(const struct channels_last *k, const struct pg_box *box, int64_t d,
+                        int64_t h) {
+  const struct pg_cover *m = &k->cover.h;
   const struct pg_axis *w = &k->pool->w;
-  if (box->planes < LANES || w->dilation != 1 || k->covers.d.count[d] != 1 ||
-      h + 1 >= pg_length(box->h) || pg_length(k->covers.w.outputs) == 0)
+  if (box->planes < LANES || w->dilation != 1 || k->cover.d.count[d] != 1 ||
+      h + 1 >= pg_length(box->h) || pg_length(k->cover.w.outputs) == 0)
     return NULL;
   const int64_t upper = m->count[h], lower = m->first[h + 1] - m->first[h];
   const int64_t height = lower + m->count[h + 1];
@@ -311,20 +323,20 @@ static walk_fn *walk_of(const struct max_last *k, const struct pg_box *box, int6
 
 /* --- Rows of a box --- */
 
-/* Where the indices of a row of outputs are staged: the oh-th of those that touch the box, in the
- * i-th of the slices that a cell lies in.  Rows take turns in one place more than a row of cells
- * needs. */
-static int32_t *staged_place(struct max_last *k, int64_t i, int64_t oh) {
-  const int64_t places = k->covers.h.most + 1;
+/* Where the indices of a row of outputs are staged: the oh-th of those whose windows touch the box,
+ * in the i-th of the slices that a cell looks at.  Rows take turns in one place more than a row of
+ * cells needs. */
+static int32_t *staged_place(struct channels_last *k, int64_t i, int64_t oh) {
+  const int64_t places = k->cover.h.most + 1;
   return k->index + (i * places + oh % places) * k->pitch;
 }
 
-/* Finds the staged indices and the gradients of the rows of outputs that cells of slice d lie in,
- * in the order of summation.  oh counts the rows that touch the box. */
-static void find_rows(struct max_last *k, const struct pg_box *box, int64_t d, struct pg_range oh,
-                      struct last_row *rows) {
+/* Finds the staged indices and the gradients of the rows of outputs that cells of slice d look at,
+ * in the order of summation.  oh counts from the first row whose windows touch the box. */
+static void find_rows(struct channels_last *k, const struct pg_box *box, int64_t d,
+                      struct pg_range oh, struct staged_row *rows) {
   const struct pg_max_backward *a = k->args;
-  const struct pg_covers *m = &k->covers;
+  const struct pg_box_cover *m = &k->cover;
   const int64_t n = box->first / k->pool->c, c = box->first % k->pool->c;
   for (int64_t i = 0; i < m->d.count[d]; i++)
     for (int64_t j = oh.begin; j < oh.end; j++, rows++) {
@@ -336,58 +348,59 @@ static void find_rows(struct max_last *k, const struct pg_box *box, int64_t d, s
 }
 
 /* Row h of slice d: in gradInput, or in out[] behind `made` rows. */
-static struct last_cells cells_of_row(struct max_last *k, const struct pg_box *b, int64_t d,
-                                      int64_t h, int64_t made) {
+static struct cell_row cell_row_of(struct channels_last *k, const struct pg_box *b, int64_t d,
+                                   int64_t h, int64_t made) {
   const struct pg_pooling *p = k->pool;
   const int64_t row = (b->d.begin + d) * p->h.in + b->h.begin + h, *s = k->grad_in.strides->of;
-  struct last_cells t = {.to = first_cell(&k->grad_in, b, 0) + d * s[PG_D] + h * s[PG_H],
-                         .step = s[PG_W],
-                         .planes = b->planes,
-                         .first = (int32_t)(row * p->w.in + b->w.begin)};
+  struct cell_row t = {.to = first_cell(&k->grad_in, b, 0) + d * s[PG_D] + h * s[PG_H],
+                       .stride = s[PG_W],
+                       .planes = b->planes,
+                       .first = (int32_t)(row * p->w.in + b->w.begin)};
   if (k->grad_in.nontemporal) {
     t.to = k->out + made * pg_length(b->w) * b->planes;
-    t.step = b->planes;
+    t.stride = b->planes;
   }
   return t;
 }
 
-/* The rows of cells from h on: one, or two with a walk. */
-static void make_rows_of_cells(struct max_last *k, const struct pg_box *box, int64_t d, int64_t h,
-                               struct pg_range oh, walk_fn *walk) {
-  struct last_row rows[MAX_OUTPUT_ROWS];
-  struct last_cells t[2];
+/* Computes rows of cells from h on, one, or two with a walk, from the rows `oh` of outputs. */
+static void make_rows_of_cells(struct channels_last *k, const struct pg_box *box, int64_t d,
+                               int64_t h, struct pg_range oh, walk_fn *walk) {
+  struct staged_row rows[MAX_OUTPUT_ROWS];
+  struct cell_row t[2];
   find_rows(k, box, d, oh, rows);
-  t[0] = cells_of_row(k, box, d, h, 0);
-  if (walk != NULL) t[1] = cells_of_row(k, box, d, h + 1, 1);
+  t[0] = cell_row_of(k, box, d, h, 0);
+  if (walk != NULL) t[1] = cell_row_of(k, box, d, h + 1, 1);
   for (int64_t n = 0; n < box->planes; n += LANES) {
     const int64_t c = least(n, box->planes - least(box->planes, LANES));
     if (walk != NULL)
       walk(k, rows, t, c);
     else
-      make_cells(k, rows, k->covers.d.count[d] * pg_length(oh), t, c);
+      make_cells(k, rows, k->cover.d.count[d] * pg_length(oh), t, c);
   }
 }
 
 /* Stages rows of outputs.  False when an index lies outside its window. */
-static bool stage_last_rows(struct max_last *k, const struct pg_box *box, int64_t d,
-                            struct pg_range oh) {
-  const struct pg_covers *m = &k->covers;
+static bool stage_rows_of_planes(struct channels_last *k, const struct pg_box *box, int64_t d,
+                                 struct pg_range oh) {
+  const struct pg_box_cover *m = &k->cover;
   for (; oh.begin < oh.end; oh.begin++)
     for (int64_t i = 0; i < m->d.count[d]; i++)
-      if (!stage_last_row(k, box, m->d.outputs.begin + m->d.first[d] + i,
-                          m->h.outputs.begin + oh.begin, staged_place(k, i, oh.begin)))
+      if (!stage_row_of_planes(k, box, m->d.outputs.begin + m->d.first[d] + i,
+                               m->h.outputs.begin + oh.begin, staged_place(k, i, oh.begin)))
         return false;
   return true;
 }
 
-static bool make_last_slice(struct max_last *k, const struct pg_box *box, int64_t d) {
-  const struct pg_cover *m = &k->covers.h;
+/* Computes slice d of the box.  False when an index lies outside its window. */
+static bool make_slice(struct channels_last *k, const struct pg_box *box, int64_t d) {
+  const struct pg_cover *m = &k->cover.h;
   int64_t staged = 0;
   for (int64_t h = 0, last; h < pg_length(box->h); h = last + 1) {
     walk_fn *walk = walk_of(k, box, d, h);
     last = h + (walk != NULL);
     const struct pg_range oh = {m->first[h], m->first[last] + m->count[last]};
-    if (!stage_last_rows(k, box, d, (struct pg_range){staged, oh.end})) return false;
+    if (!stage_rows_of_planes(k, box, d, (struct pg_range){staged, oh.end})) return false;
     staged = most(staged, oh.end);
     make_rows_of_cells(k, box, d, h, oh, walk);
     for (int64_t i = h; k->grad_in.nontemporal && i <= last; i++)
@@ -397,38 +410,38 @@ static bool make_last_slice(struct max_last *k, const struct pg_box *box, int64_
   return true;
 }
 
-/* False when an index lies outside its window; what was written is then to be written again. */
-static bool make_last_box(struct max_last *k, const struct pg_box *box) {
-  pg_covers_make(&k->covers, k->pool, box, 0);
-  make_windows(&k->windows, &k->pool->w, k->covers.w.outputs);
-  k->pitch = (pg_length(k->covers.w.outputs) + PLACES_BEHIND) * box->planes + LANES;
+/* False when an index lies outside its window; all of the box must then be computed again. */
+static bool make_box(struct channels_last *k, const struct pg_box *box) {
+  pg_box_cover_make(&k->cover, k->pool, box, 0);
+  make_windows(&k->windows, &k->pool->w, k->cover.w.outputs);
+  k->pitch = (pg_length(k->cover.w.outputs) + PLACES_BEHIND) * box->planes + LANES;
   bool fine = true;
-  for (int64_t d = 0; d < pg_length(box->d) && fine; d++) fine = make_last_slice(k, box, d);
+  for (int64_t d = 0; d < pg_length(box->d) && fine; d++) fine = make_slice(k, box, d);
   if (!fine && k->grad_in.nontemporal) fence_nontemporal();
   return fine;
 }
 
-static void max_last_items(const void *args, int64_t begin, int64_t end,
-                           struct pg_scratch *scratch) {
+static void channels_last_items(const void *args, int64_t begin, int64_t end,
+                                struct pg_scratch *scratch) {
   const struct pg_task *task = args;
   const struct pg_facts *facts = &task->problem.facts;
-  struct max_last *k = scratch->room;
+  struct channels_last *k = scratch->room;
   k->task = task;
   k->pool = &facts->pool;
   k->args = &task->problem.args.max_backward;
   k->grad_in = grad_in_of(facts, k->args->grad_in, &k->args->in_strides);
   clear_windows(&k->windows);
-  pg_covers_begin(&k->covers);
+  pg_box_cover_begin(&k->cover);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(&task->choice.tiling, k->pool, item);
-    if (!make_last_box(k, &box)) VARIANT(scatter_box)(task, &box, scratch);
+    if (!make_box(k, &box)) VARIANT(scatter_box)(task, &box, scratch);
   }
   if (k->grad_in.nontemporal) fence_nontemporal();
 }
 
 /* --- The method --- */
 
-static bool max_last_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
+static bool channels_last_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   if (!f->channels_last || f->cells > MOST_POSITIONS) return false;
   *tiling = pg_tile_interleaved(f, MAX_ROW, STAGED);
@@ -438,11 +451,11 @@ static bool max_last_fits(const struct pg_problem *problem, struct pg_tiling *ti
   const int64_t rows = f->d_windows * (f->h_windows + 1);
   return rows <= MAX_OUTPUT_ROWS &&
          rows * ((width + PLACES_BEHIND) * tiling->planes + LANES) <= STAGED &&
-         2 * tiling->w * tiling->planes <= MAX_BOX_ELEMENTS;
+         2 * tiling->w * tiling->planes <= MAX_TWO_ROWS;
 }
 
 const struct pg_cpu_method VARIANT(max_channels_last) = {.name = "channels_last",
-                                                         .fits = max_last_fits,
+                                                         .fits = channels_last_fits,
                                                          .workspace = pg_flags_bytes,
-                                                         .run = max_last_items,
+                                                         .run = channels_last_items,
                                                          .mend = VARIANT(mend_flagged)};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max-backward by gathering: each cell looks at the outputs whose windows hold it, at most two
+/* Max-backward by gathering: each cell looks at the outputs in whose windows it lies, at most two
  * along each axis, and adds those whose index names it.
  *
- * This is right only if every index lies in its window, which is seen while the outputs of a box
- * are staged; if one does not, the box is scattered from that plane on.  LANES neighbouring cells
- * are computed at once, and the kernel walks down columns of them with the latest rows of outputs
- * in registers.  So it costs the same for every cell, and no addition waits for another.  Where
- * outputs are few, or cells lie in many windows, scattering does less. */
+ * This is right only if every index lies in its window.  That is checked while the outputs of a box
+ * are staged; if one does not, the box is scattered from its plane on.  LANES neighbouring cells
+ * are computed at once, and the method walks down columns of them with the latest rows of outputs
+ * in registers.  So every cell costs the same, and no addition waits for another.  Where outputs
+ * are few, or cells lie in many windows, scattering does less. */
 #include "cpu/kernels/max_staging.h"
 
 enum { BOX_CELLS = 4096, WIDE_BOX_CELLS = 8192, LEAST_OUTPUTS = 64, MOST_CELLS_PER_OUTPUT = 16 };
@@ -21,12 +21,12 @@ struct gather {
   const struct pg_max_backward *args;
   struct grad_in grad_in;
   bool one_piece;
-  bool close; /* all outputs that LANES neighbouring cells look at fit into one vector */
+  bool close; /* the outputs that LANES neighbouring cells look at are in LANES places */
   /* In one piece, staging.windows has the windows of all outputs of the plane: `start` is the
    * position of a window's first cell in the plane, and end[] and height are used as well. */
   int32_t end[STAGED_WIDTH + LANES]; /* the position behind the last cell of each window */
   int64_t height;                    /* the number of rows of the highest window */
-  struct pg_covers covers;
+  struct pg_box_cover cover;
   struct line_writer writer;
   _Alignas(LINE)
       element out[WIDE_BOX_CELLS + LANES]; /* boxes whose rows are not contiguous in gradInput */
@@ -86,10 +86,10 @@ static inline __attribute__((always_inline)) bool stage_plane(struct gather *k,
   return true;
 }
 
-/* Stages all outputs of a plane that touch the box.  False when an index lies outside its window.
- */
+/* Stages all outputs of a plane whose windows touch the box.  False when an index lies outside its
+ * window. */
 static bool stage_box(struct gather *k, const struct pg_max_plane *t) {
-  const struct pg_covers *m = &k->covers;
+  const struct pg_box_cover *m = &k->cover;
   if (k->one_piece) {
     struct output_row o = output_row_of(t, 0, 0, t->ow);
     o.count = k->facts->outputs;
@@ -105,29 +105,30 @@ static bool stage_box(struct gather *k, const struct pg_max_plane *t) {
 /* --- Computing --- */
 
 /* What the compiler knows of a column: the most windows that its cells lie in along each axis, and
- * whether the outputs are `close`. */
+ * whether the outputs are close. */
 struct column_shape {
   int depth, height, width;
   bool close;
 };
 
-/* Rows [begin, end) of slice d, of the LANES cells from w on. */
+/* The cells w to w + LANES - 1 of the rows [begin, end) of slice d. */
 struct column {
   int64_t d, begin, end, w;
 };
 
-/* The latest rows of outputs that the column has reached, in each of the slices that a cell lies
- * in: the indices, and the gradients, moved to the lanes of the cells that may be named. */
-struct reached_outputs {
+/* The latest rows of outputs that a column has taken, in each of the slices that its cells look at:
+ * indices and gradients, in the lanes of the cells that look at them. */
+struct latest_outputs {
   ints named[2][2][2];
   floats value[2][2][2];
 };
 
-static inline __attribute__((always_inline)) void reach_next(const struct gather *k,
-                                                             const struct column_shape shape,
-                                                             const ints lane, int64_t from,
-                                                             struct reached_outputs *r) {
-  const int64_t slice = pg_length(k->covers.h.outputs) * k->staging.pitch;
+/* Takes the next row of outputs. */
+static inline __attribute__((always_inline)) void take_row(const struct gather *k,
+                                                           const struct column_shape shape,
+                                                           const ints lane, int64_t from,
+                                                           struct latest_outputs *r) {
+  const int64_t slice = pg_length(k->cover.h.outputs) * k->staging.pitch;
   const int last = shape.height - 1;
   for (int i = 0; i < shape.depth; i++, from += slice) {
     for (int j = 0; j < last; j++)
@@ -147,8 +148,9 @@ static inline __attribute__((always_inline)) void reach_next(const struct gather
   }
 }
 
-/* Outputs that do not touch a cell do not name it either, so looking at too many does no harm. */
-static inline __attribute__((always_inline)) floats add_named(const struct reached_outputs *r,
+/* An output whose window does not hold a cell does not name it either, so looking at too many
+ * outputs does no harm. */
+static inline __attribute__((always_inline)) floats add_named(const struct latest_outputs *r,
                                                               const struct column_shape shape,
                                                               int32_t count, ints cell) {
   floats sum = zeros();
@@ -164,32 +166,31 @@ static inline __attribute__((always_inline)) void gather_column(const struct gat
                                                                 const struct destination *t,
                                                                 ints cell, const struct column c,
                                                                 const struct column_shape shape) {
-  const struct pg_cover *mh = &k->covers.h, *mw = &k->covers.w;
+  const struct pg_cover *mh = &k->cover.h, *mw = &k->cover.w;
   const int32_t *first = mh->first, *count = mh->count;
-  const int64_t pitch = k->staging.pitch, step = t->row, slice = pg_length(mh->outputs) * pitch;
+  const int64_t pitch = k->staging.pitch, stride = t->row, slice = pg_length(mh->outputs) * pitch;
   const int64_t left = pg_length(mw->cells) - c.w;
   const ints lane = sub_i(load_i32(mw->first + c.w), all_i(mw->first[c.w]));
   const ints row = all_i((int32_t)k->facts->pool.w.in);
-  int64_t reached = first[c.begin];
-  int64_t from = k->covers.d.first[c.d] * slice + reached * pitch + mw->first[c.w];
+  int64_t taken = first[c.begin]; /* rows of outputs */
+  int64_t from = k->cover.d.first[c.d] * slice + taken * pitch + mw->first[c.w];
   const element *end = t->end;
   element *to = t->at + c.w;
-  struct reached_outputs r;
+  struct latest_outputs r;
   for (int i = 0; i < 8; i++) {
     r.named[i / 4][i / 2 % 2][i % 2] = all_i(-1);
     r.value[i / 4][i / 2 % 2][i % 2] = zeros();
   }
-  for (int64_t h = c.begin; h < c.end; h++, cell = add_i(cell, row), to += step) {
-    for (; reached < first[h] + count[h]; reached++, from += pitch)
-      reach_next(k, shape, lane, from, &r);
+  for (int64_t h = c.begin; h < c.end; h++, cell = add_i(cell, row), to += stride) {
+    for (; taken < first[h] + count[h]; taken++, from += pitch) take_row(k, shape, lane, from, &r);
     const floats sum = add_named(&r, shape, count[h], cell);
     const bool one = shape.depth * shape.height * shape.width == 1; /* nothing was added up */
     store_cells(end, to, one ? pack_exact(sum) : pack(sum), left);
   }
 }
 
-/* Columns go from right to left: what a row stores beyond its end is overwritten by the next row or
- * by the columns further left. */
+/* Columns are computed from right to left, so that what a vector stores beyond the end of its row
+ * is overwritten: by the next row, or by a column further left. */
 static inline __attribute__((always_inline)) void gather_rows(const struct gather *k,
                                                               const struct pg_box *b,
                                                               const struct destination *t,
@@ -207,7 +208,7 @@ static inline __attribute__((always_inline)) void gather_rows(const struct gathe
 static void gather_some_rows(const struct gather *k, const struct pg_box *b,
                              const struct destination *t, const struct column *rows) {
   const struct column c = *rows;
-  const struct pg_covers *m = &k->covers;
+  const struct pg_box_cover *m = &k->cover;
   if (m->d.count[c.d] > 1)
     gather_rows(k, b, t, c, (struct column_shape){2, 2, 2, false});
   else if (m->h.most == 1 && m->w.most == 1)
@@ -218,7 +219,7 @@ static void gather_some_rows(const struct gather *k, const struct pg_box *b,
     gather_rows(k, b, t, c, (struct column_shape){1, 2, 2, false});
 }
 
-/* The box of one plane.  False when an index lies outside its window. */
+/* Computes the box in one plane.  False when an index lies outside its window. */
 static bool gather_plane(struct gather *k, const struct pg_max_plane *plane,
                          struct destination *t) {
   const struct pg_box *b = plane->box;
@@ -234,21 +235,21 @@ static bool gather_plane(struct gather *k, const struct pg_max_plane *plane,
   return true;
 }
 
-/* Do the outputs that LANES neighbours begin with, and the next one, lie in LANES places? */
+/* Are the outputs that LANES neighbouring cells look at, at most two for each, in LANES places? */
 static bool are_close(const struct pg_cover *m) {
   for (int64_t i = 0; i < pg_length(m->cells); i += LANES)
     if (m->first[i + LANES - 1] - m->first[i] + 1 >= LANES) return false;
   return true;
 }
 
-/* Gathers planes up to the first that has an index outside its window; says how many. */
+/* Gathers planes up to the first that has an index outside its window, and returns their number. */
 static int64_t gather_planes(struct gather *k, const struct pg_box *box) {
   struct pg_box done = *box;
   for (done.planes = 0; done.planes < box->planes; done.planes++) {
     const struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first + done.planes, false);
     struct destination to = destination_of(&k->grad_in, box, done.planes, &k->writer, k->out);
     if (!gather_plane(k, &t, &to)) {
-      writer_flush(&k->writer); /* what was begun must not come after what is written instead */
+      writer_flush(&k->writer); /* before the same cells are written again */
       break;
     }
   }
@@ -257,8 +258,8 @@ static int64_t gather_planes(struct gather *k, const struct pg_box *box) {
 }
 
 static void gather_box(struct gather *k, struct pg_box box, struct pg_scratch *scratch) {
-  const struct pg_covers *m = &k->covers;
-  pg_covers_make(&k->covers, &k->facts->pool, &box, 0);
+  const struct pg_box_cover *m = &k->cover;
+  pg_box_cover_make(&k->cover, &k->facts->pool, &box, 0);
   k->close = are_close(&m->w);
   if (k->one_piece)
     k->staging.pitch = k->facts->pool.w.out;
@@ -281,7 +282,7 @@ static void gather_items(const void *args, int64_t begin, int64_t end, struct pg
   k->one_piece = !pg_tiling_cuts(&task->choice.tiling) && stages_in_one_piece(k->facts);
   if (k->one_piece) make_all_windows(k);
   writer_clear(&k->writer);
-  pg_covers_begin(&k->covers);
+  pg_box_cover_begin(&k->cover);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++)
     gather_box(k, pg_box_of(&task->choice.tiling, &k->facts->pool, item), scratch);
   writer_flush(&k->writer);

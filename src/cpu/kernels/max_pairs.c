@@ -7,7 +7,7 @@
  * as in max_gather.c.  Rows of outputs are staged when the first row of cells needs them, so that
  * reading, computing and writing overlap.
  *
- * An index outside its window makes the box be scattered from its plane on. */
+ * If an index lies outside its window, the box is scattered from its plane on. */
 #include "cpu/kernels/max_staging.h"
 
 enum {
@@ -21,11 +21,11 @@ enum {
 
 struct pairs {
   struct staging staging;
-  int64_t rows; /* of outputs that are staged, from place LANES on */
+  int64_t rows; /* of outputs that are staged; the first begins at place LANES */
   const struct pg_task *task;
   const struct pg_pooling *pool;
   struct grad_in grad_in;
-  struct pg_covers covers;
+  struct pg_box_cover cover;
   struct line_writer writer;
   _Alignas(LINE)
       element out[WIDE_BOX_CELLS + LANES]; /* boxes whose rows are not contiguous in gradInput */
@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct pairs) <= PG_SCRATCH_METHOD, "pairs need more scrat
 /* Stages the rows of outputs before `end`.  False when an index lies outside its window. */
 static inline bool stage_until(struct pairs *k, const struct pg_max_plane *t, int64_t end) {
   for (; k->rows < end; k->rows++) {
-    const int64_t oh = k->covers.h.outputs.begin + k->rows;
+    const int64_t oh = k->cover.h.outputs.begin + k->rows;
     if (!stage_row(&k->staging, t, 0, oh, LANES + k->rows * k->staging.pitch)) return false;
   }
   return true;
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) bool make_rows(struct pairs *k,
                                                             const struct pg_max_plane *plane,
                                                             struct destination *t,
                                                             const struct pair_shape shape) {
-  const struct pg_cover *m = &k->covers.h;
+  const struct pg_cover *m = &k->cover.h;
   const int64_t width = k->pool->w.in;
   struct pair_shape one = shape, two = shape;
   one.rows = 1;
@@ -144,7 +144,7 @@ static bool stores_lines(const struct pairs *k, const struct destination *t) {
          (uintptr_t)t->plane % LINE == 0 && t->row * (int64_t)sizeof(element) % LINE == 0;
 }
 
-/* The box of one plane.  False when an index lies outside its window. */
+/* Computes the box in one plane.  False when an index lies outside its window. */
 static bool make_plane(struct pairs *k, const struct pg_max_plane *plane, struct destination *t) {
   const struct pg_axis *w = &k->pool->w;
   store_i32(k->staging.index, all_i(-1)); /* before the first row */
@@ -164,8 +164,8 @@ static bool make_plane(struct pairs *k, const struct pg_max_plane *plane, struct
 
 static void make_box(struct pairs *k, struct pg_box box, struct pg_scratch *scratch) {
   struct pg_box done = box;
-  pg_covers_make(&k->covers, k->pool, &box, 0);
-  begin_staged_rows(&k->staging, &k->pool->w, k->covers.w.outputs);
+  pg_box_cover_make(&k->cover, k->pool, &box, 0);
+  begin_staged_rows(&k->staging, &k->pool->w, k->cover.w.outputs);
   for (done.planes = 0; done.planes < box.planes; done.planes++) {
     const struct pg_max_plane t = pg_max_plane_of(k->task, &box, box.first + done.planes, false);
     struct destination to = destination_of(&k->grad_in, &box, done.planes, &k->writer, k->out);
@@ -190,7 +190,7 @@ static void pairs_items(const void *args, int64_t begin, int64_t end, struct pg_
   k->grad_in = grad_in_of(facts, a->grad_in, &a->in_strides);
   begin_staging(&k->staging, task);
   writer_clear(&k->writer);
-  pg_covers_begin(&k->covers);
+  pg_box_cover_begin(&k->cover);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++)
     make_box(k, pg_box_of(&task->choice.tiling, k->pool, item), scratch);
   writer_flush(&k->writer);

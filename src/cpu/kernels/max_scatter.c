@@ -2,21 +2,21 @@
 /* Max-backward by scattering: each output is added, in fp32, to the cell that it names, in a box of
  * zeros in the first-level cache, which is then rounded and written once.
  *
- * This takes every problem, and is what the other methods fall back to when an index lies outside
- * its window.  It is the fastest where outputs are few: it does nothing for a cell that no output
- * names but to write its zero.  Where outputs are many it waits: an addition must wait for the last
- * one to the same cell, and the positions cannot be computed in vectors.
+ * This computes every problem, and is what the other methods fall back to when an index lies
+ * outside its window.  It is the fastest where outputs are few, because a cell that no output names
+ * costs only the writing of its zero.  With many outputs, additions to the same cell wait for each
+ * other, and nothing is computed in vectors.
  *
- * Small planes with few outputs are handled as one run.  If few cells were changed, only those are
- * rounded and cleared afterwards.  Whole planes of floats that a cache will keep are summed in
- * gradInput itself. */
+ * The planes of a box that have few outputs are added in one piece.  If few cells were changed,
+ * only those are rounded and cleared afterwards.  Whole planes of floats that a cache will keep are
+ * summed in gradInput itself. */
 #include "cpu/kernels/max_staging.h"
 #include "cpu/method.h"
 
 enum {
   BOX_CELLS = 8192,
-  SPARSE = 1024,     /* changed cells that are remembered one by one */
-  PLANES_AT_ONCE = 3 /* planes whose outputs are added in turn */
+  SPARSE = 1024,     /* the most changed cells that are remembered one by one */
+  PLANES_AT_ONCE = 3 /* planes whose outputs are added alternately */
 };
 
 struct scatter {
@@ -24,12 +24,12 @@ struct scatter {
   const struct pg_task *task;
   const struct pg_facts *facts;
   const struct pg_max_backward *args;
-  const struct pg_scratch *scratch; /* that this lies in */
+  const struct pg_scratch *scratch; /* the memory in which this struct is */
   struct grad_in grad_in;
   int32_t changed[SPARSE]; /* positions in sum[] that were added to */
-  int64_t changes;         /* more than SPARSE: any position may have been */
-  float *sum;              /* sums, or gradInput itself */
-  int64_t zeros;           /* so many of sums[] are known to be 0 */
+  int64_t changes;         /* how many; more than SPARSE: any position may have been changed */
+  float *sum;              /* where sums are made: in sums[], or in gradInput itself */
+  int64_t zeros;           /* between two boxes the first so many of sums[] are 0 */
   bool out_is_zero;        /* all of out[] is known to be 0 */
   _Alignas(LINE) float sums[BOX_CELLS + LANES];
   _Alignas(LINE) element out[BOX_CELLS + LANES]; /* rounded */
@@ -56,10 +56,10 @@ static inline int64_t index_at(const struct pg_max_backward *a, const void *inde
 
 /* --- Adding outputs to sums --- */
 
-/* Contiguous outputs to the box of a whole plane.  False when one names no cell. */
+/* Adds contiguous outputs to the sums of a whole plane.  False when one names no cell. */
 static inline __attribute__((always_inline)) bool add_to_whole(struct scatter *k,
                                                                const struct output_row *o,
-                                                               const float *grad, const bool wide,
+                                                               const float *grad, const bool is_i64,
                                                                float *sum) {
   const uint64_t cells = (uint64_t)k->facts->cells;
   const int32_t base = (int32_t)(sum - k->sum);
@@ -68,7 +68,7 @@ static inline __attribute__((always_inline)) bool add_to_whole(struct scatter *k
   bool fine = true;
   for (int64_t i = 0; i < o->count; i++) {
     const uint64_t at =
-        (uint64_t)(wide ? ((const int64_t *)o->index)[i] : ((const int32_t *)o->index)[i]);
+        (uint64_t)(is_i64 ? ((const int64_t *)o->index)[i] : ((const int32_t *)o->index)[i]);
     if (__builtin_expect(at >= cells, 0)) {
       fine = false;
       continue;
@@ -80,23 +80,24 @@ static inline __attribute__((always_inline)) bool add_to_whole(struct scatter *k
   return fine;
 }
 
-/* The same in blocks, so that they can be staged.  False when one names no cell. */
+/* The same, in blocks of gradients that are widened first. */
 static bool add_contiguous(struct scatter *k, const struct output_row *o, float *sum) {
-  const bool wide = k->args->index_bytes == 8;
+  const bool is_i64 = k->args->index_bytes == 8;
   bool fine = true;
   for (int64_t done = 0; done < o->count && !pg_is_stopped(k->scratch); done += STAGED) {
     const struct output_row block = {.grad = o->grad + done,
                                      .index = (const char *)o->index + done * k->args->index_bytes,
                                      .count = least(o->count - done, STAGED)};
     const float *grad = widened(block.grad, block.count, k->staging.grad);
-    fine = (wide ? add_to_whole(k, &block, grad, true, sum)
-                 : add_to_whole(k, &block, grad, false, sum)) &&
+    fine = (is_i64 ? add_to_whole(k, &block, grad, true, sum)
+                   : add_to_whole(k, &block, grad, false, sum)) &&
            fine;
   }
   return fine;
 }
 
-/* Outputs of which many may name cells of other boxes.  Those are added to sum[cells], so that no
+/* Adds staged outputs to the sums of a part of a plane, which begins at position `begin`.  Many of
+ * them may name cells of other boxes; these are added to sum[cells], which nobody reads, so that no
  * branch has to be predicted. */
 static void add_to_part(struct scatter *k, int64_t count, int32_t begin, uint32_t cells) {
   const bool sparse = k->changes + count < SPARSE;
@@ -113,18 +114,18 @@ static void add_to_part(struct scatter *k, int64_t count, int32_t begin, uint32_
   k->changes = sparse ? changes : SPARSE + 1;
 }
 
-/* Any outputs, one at a time.  Indices outside a whole plane are reported later, by
- * report_outside, once it is known that there are some. */
+/* Adds any outputs, one at a time.  Where the box is a whole plane, indices outside it are reported
+ * later, by report_indices, once it is known that there are some. */
 static void add_one_by_one(struct scatter *k, struct pg_max_plane *t,
                            const struct pg_row_windows *row, const struct output_row *o,
                            float *sum) {
-  const int64_t step = k->args->out_strides.of[PG_W];
+  const int64_t stride = k->args->out_strides.of[PG_W];
   k->changes = SPARSE + 1;
   for (int64_t i = 0; i < o->count; i++) {
     if (i % STAGED == 0 && pg_is_stopped(k->scratch)) return;
     const int64_t index = index_at(k->args, o->index, i), at = pg_position_in_box(t, index);
     if (at >= 0)
-      sum[at] += widen_one(o->grad[i * step]);
+      sum[at] += widen_one(o->grad[i * stride]);
     else if (!t->box->whole)
       pg_index_elsewhere(t, row, t->ow.begin + i, index);
   }
@@ -132,24 +133,24 @@ static void add_one_by_one(struct scatter *k, struct pg_max_plane *t,
 
 /* --- One plane --- */
 
-/* A row of outputs of a whole plane.  False when one names no cell. */
+/* Adds a row of outputs to a whole plane.  False when one names no cell. */
 static bool add_row_to_whole(struct scatter *k, struct pg_max_plane *t, int64_t od, int64_t oh,
                              float *sum) {
   const struct pg_max_backward *a = k->args;
   const struct output_row o = output_row_of(t, od, oh, t->ow);
-  const int64_t step = a->out_strides.of[PG_W], index_step = a->index_strides.of[PG_W];
-  if (step == 1 && index_step == 1) return add_contiguous(k, &o, sum);
+  const int64_t stride = a->out_strides.of[PG_W], index_stride = a->index_strides.of[PG_W];
+  if (stride == 1 && index_stride == 1) return add_contiguous(k, &o, sum);
   if (o.count > STAGED ||
-      !narrow(o.index, a->index_bytes == 8, index_step, o.count, k->staging.index)) {
+      !narrow(o.index, a->index_bytes == 8, index_stride, o.count, k->staging.index)) {
     add_one_by_one(k, t, &(struct pg_row_windows){.od = od, .oh = oh}, &o, sum);
     return false;
   }
-  widen(o.grad, step, o.count, k->staging.ahead, k->staging.grad);
+  widen(o.grad, stride, o.count, k->staging.ahead, k->staging.grad);
   const struct output_row staged = {.index = k->staging.index, .count = o.count};
   return add_to_whole(k, &staged, k->staging.grad, false, sum);
 }
 
-/* A row of outputs of a plane that is cut. */
+/* Adds a row of outputs to a part of a plane. */
 static void add_row_to_part(struct scatter *k, struct pg_max_plane *t, int64_t od, int64_t oh,
                             float *sum) {
   const struct pg_pooling *p = &k->facts->pool;
@@ -168,8 +169,8 @@ static void add_row_to_part(struct scatter *k, struct pg_max_plane *t, int64_t o
   add_to_part(k, count, (int32_t)begin, (uint32_t)b->cells);
 }
 
-/* Reports every index outside a whole plane. */
-static void report_outside(const struct scatter *k, struct pg_max_plane *t) {
+/* Reports every index that lies outside a whole plane. */
+static void report_indices(const struct scatter *k, struct pg_max_plane *t) {
   for (int64_t od = t->od.begin; od < t->od.end && !pg_is_stopped(k->scratch); od++)
     for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++) {
       const struct pg_row_windows row = {.od = od, .oh = oh};
@@ -202,20 +203,21 @@ static void scatter_plane(struct scatter *k, struct pg_max_plane *t, float *sum)
         else
           add_row_to_part(k, t, od, oh, sum);
   }
-  if (!fine) report_outside(k, t);
+  if (!fine) report_indices(k, t);
 }
 
-/* --- Several planes in turn --- */
+/* --- Several planes alternately --- */
 
-static inline __attribute__((always_inline)) bool add_in_turn(const struct output_row *o,
-                                                              const float *const *grad,
-                                                              const bool wide, float *sum,
-                                                              uint64_t cells) {
+/* False when an output names no cell. */
+static inline __attribute__((always_inline)) bool add_alternately(const struct output_row *o,
+                                                                  const float *const *grad,
+                                                                  const bool is_i64, float *sum,
+                                                                  uint64_t cells) {
   bool fine = true;
   for (int64_t i = 0; i < o->count; i++)
     for (int plane = 0; plane < PLANES_AT_ONCE; plane++) {
-      const uint64_t at = (uint64_t)(wide ? ((const int64_t *)o[plane].index)[i]
-                                          : ((const int32_t *)o[plane].index)[i]);
+      const uint64_t at = (uint64_t)(is_i64 ? ((const int64_t *)o[plane].index)[i]
+                                            : ((const int32_t *)o[plane].index)[i]);
       if (__builtin_expect(at < cells, 1))
         sum[(uint64_t)plane * cells + at] += grad[plane][i];
       else
@@ -225,8 +227,8 @@ static inline __attribute__((always_inline)) bool add_in_turn(const struct outpu
 }
 
 /* Neighbouring outputs often name the same cell, and a sum that was just stored is not ready for
- * the next addition; the sums of the other planes are. */
-static void scatter_in_turn(struct scatter *k, const struct pg_box *box, int64_t first) {
+ * the next addition.  The sums of the other planes are. */
+static void scatter_alternately(struct scatter *k, const struct pg_box *box, int64_t first) {
   const uint64_t cells = (uint64_t)k->facts->cells;
   float *sum = k->sum + first * box->cells;
   struct pg_max_plane t[PLANES_AT_ONCE];
@@ -238,23 +240,24 @@ static void scatter_in_turn(struct scatter *k, const struct pg_box *box, int64_t
     grad[i] =
         widened(o[i].grad, o[i].count, k->staging.grad + (int64_t)i * (STAGED / PLANES_AT_ONCE));
   }
-  const bool fine = k->args->index_bytes == 8 ? add_in_turn(o, grad, true, sum, cells)
-                                              : add_in_turn(o, grad, false, sum, cells);
+  const bool fine = k->args->index_bytes == 8 ? add_alternately(o, grad, true, sum, cells)
+                                              : add_alternately(o, grad, false, sum, cells);
   k->changes = SPARSE + 1;
   for (int i = 0; i < PLANES_AT_ONCE && !fine; i++) {
-    report_outside(k, &t[i]);
+    report_indices(k, &t[i]);
     pg_max_plane_report(&t[i]);
   }
 }
 
-/* Boxes that are computed again are parts of planes, and what they find was reported before. */
+/* With every output, a flagged box is computed again: a part of a plane, whose indices were
+ * reported before. */
 static void scatter_planes(struct scatter *k, const struct pg_box *box, bool every_output) {
   const int64_t outputs = k->facts->outputs;
-  const bool in_turn = box->whole && k->facts->out.planes && outputs >= SPARSE / 4 &&
-                       outputs <= STAGED / PLANES_AT_ONCE - LANES;
+  const bool alternately = box->whole && k->facts->out.planes && outputs >= SPARSE / 4 &&
+                           outputs <= STAGED / PLANES_AT_ONCE - LANES;
   int64_t i = 0;
-  for (; in_turn && i + PLANES_AT_ONCE <= box->planes; i += PLANES_AT_ONCE)
-    scatter_in_turn(k, box, i);
+  for (; alternately && i + PLANES_AT_ONCE <= box->planes; i += PLANES_AT_ONCE)
+    scatter_alternately(k, box, i);
   for (; i < box->planes; i++) {
     struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first + i, every_output);
     scatter_plane(k, &t, k->sum + i * box->cells);
@@ -262,15 +265,15 @@ static void scatter_planes(struct scatter *k, const struct pg_box *box, bool eve
   }
 }
 
-/* --- All planes of a box as one run --- */
+/* --- All planes of a box in one piece --- */
 
-/* Are the box's planes whole, with few outputs, all of which are contiguous? */
-static bool is_one_run(const struct scatter *k, const struct pg_box *box) {
+/* Are the planes of the box whole, with few outputs, which are all contiguous? */
+static bool is_one_piece(const struct scatter *k, const struct pg_box *box) {
   return box->whole && k->facts->out.all && k->facts->outputs <= SPARSE / box->planes;
 }
 
 /* False, with nothing added, when an output names no cell. */
-static bool scatter_run(struct scatter *k, const struct pg_box *box) {
+static bool scatter_one_piece(struct scatter *k, const struct pg_box *box) {
   const struct pg_max_backward *a = k->args;
   const int64_t outputs = k->facts->outputs;
   const int64_t count = outputs * box->planes, from = box->first * outputs;
@@ -291,11 +294,10 @@ static bool scatter_run(struct scatter *k, const struct pg_box *box) {
   return true;
 }
 
-/* The same in gradInput itself, where nobody asks which cells were changed.  False when an output
- * names no cell; others may have been added. */
-static inline __attribute__((always_inline)) bool scatter_run_in_place(const struct scatter *k,
-                                                                       const struct pg_box *box,
-                                                                       const bool wide) {
+/* The same in gradInput itself, where it does not matter which cells were changed.  False when an
+ * output names no cell; others may have been added. */
+static inline __attribute__((always_inline)) bool scatter_one_piece_in_place(
+    const struct scatter *k, const struct pg_box *box, const bool is_i64) {
   const int64_t outputs = k->facts->outputs, from = box->first * outputs;
   const float *grad = (const float *)k->args->grad_out + from;
   const int64_t *x = (const int64_t *)k->args->index + from;
@@ -305,7 +307,7 @@ static inline __attribute__((always_inline)) bool scatter_run_in_place(const str
   bool fine = true;
   for (int64_t plane = 0; plane < box->planes; plane++, sum += cells)
     for (int64_t i = 0; i < outputs; i++, grad++) {
-      const uint64_t at = (uint64_t)(wide ? *x++ : *y++);
+      const uint64_t at = (uint64_t)(is_i64 ? *x++ : *y++);
       if (__builtin_expect(at < cells, 1))
         sum[at] += *grad;
       else
@@ -320,9 +322,9 @@ static void scatter_in_place(struct scatter *k, const struct pg_box *box, bool e
   const size_t bytes = (size_t)(box->planes * box->cells) * sizeof *k->sum;
   memset(k->sum, 0, bytes);
   k->changes = SPARSE + 1;
-  if (is_one_run(k, box)) {
-    if (k->args->index_bytes == 8 ? scatter_run_in_place(k, box, true)
-                                  : scatter_run_in_place(k, box, false))
+  if (is_one_piece(k, box)) {
+    if (k->args->index_bytes == 8 ? scatter_one_piece_in_place(k, box, true)
+                                  : scatter_one_piece_in_place(k, box, false))
       return;
     memset(k->sum, 0, bytes);
   }
@@ -343,9 +345,10 @@ static const element *rounded(struct scatter *k, int64_t cells) {
   return k->out;
 }
 
-/* Sets the sums of a box to 0 for the next one, and its rounded elements if all others are 0. */
+/* Sets the sums of a box to 0 for the next one.  If all of out[] was 0 but for the changed cells,
+ * those are set to 0 too. */
 static void clear_sums(struct scatter *k, int64_t cells) {
-  k->sums[cells] = 0; /* where add_to_part puts what belongs elsewhere */
+  k->sums[cells] = 0; /* what add_to_part added for other boxes */
   if (k->changes > SPARSE) {
     memset(k->sum, 0, (size_t)cells * sizeof *k->sum);
     return;
@@ -367,12 +370,12 @@ static void scatter_one_box(struct scatter *k, const struct pg_box *box, bool ev
     k->zeros = cells + LANES;
   }
   k->changes = 0;
-  if (!is_one_run(k, box) || !scatter_run(k, box)) scatter_planes(k, box, every_output);
+  if (!is_one_piece(k, box) || !scatter_one_piece(k, box)) scatter_planes(k, box, every_output);
   write_box(&k->grad_in, box, rounded(k, cells));
   clear_sums(k, cells);
 }
 
-/* The planes of an interleaved box, and those that are computed again, one by one. */
+/* Computes the planes of a box one by one: of interleaved boxes, and of flagged ones. */
 static void scatter_plane_by_plane(struct scatter *k, struct pg_box box, bool every_output) {
   const int64_t end = box.first + box.planes;
   for (box.planes = 1; box.first < end; box.first++) scatter_one_box(k, &box, every_output);
@@ -399,15 +402,16 @@ void VARIANT(mend_flagged)(const void *args, int64_t begin, int64_t end,
   if (k->grad_in.nontemporal) fence_nontemporal();
 }
 
-/* Wide rows are cut into few boxes: each box looks at all outputs whose windows touch it. */
+/* A box looks at all outputs whose windows touch it.  So that few outputs are looked at twice,
+ * boxes are larger where rows are is_i64. */
 static bool scatter_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_pooling *p = &problem->facts.pool;
   *tiling = pg_tile_flat(p, p->w.in > BOX_CELLS / 8 ? BOX_CELLS : BOX_CELLS / 2);
   return true;
 }
 
-static void scatter_run_items(const void *args, int64_t begin, int64_t end,
-                              struct pg_scratch *scratch) {
+static void scatter_items(const void *args, int64_t begin, int64_t end,
+                          struct pg_scratch *scratch) {
   const struct pg_task *task = args;
   struct scatter *k = begin_scatter(task, scratch);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
@@ -420,5 +424,5 @@ static void scatter_run_items(const void *args, int64_t begin, int64_t end,
 const struct pg_cpu_method VARIANT(max_scatter) = {.name = "scatter",
                                                    .fits = scatter_fits,
                                                    .workspace = pg_flags_bytes,
-                                                   .run = scatter_run_items,
+                                                   .run = scatter_items,
                                                    .mend = VARIANT(mend_flagged)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Staging for max-backward: rows of outputs are copied to scratch memory, their gradients as floats
- * and their indices as 32-bit numbers, and it is seen whether every index lies in its window. */
+ * and their indices as 32-bit numbers, and every index is checked to lie in its window. */
 #ifndef PG_MAX_STAGING_H_
 #define PG_MAX_STAGING_H_
 
@@ -9,13 +9,14 @@
 #include "cpu/method.h"
 
 enum {
-  STAGED = 8192,      /* outputs that are staged together */
-  STAGED_WIDTH = 4096 /* outputs of one row */
+  STAGED = 8192,      /* places for staged outputs */
+  STAGED_WIDTH = 4096 /* the most outputs in one row */
 };
 
-/* Methods that compare positions as 32-bit numbers need all of them below this. */
+/* The most cells of a plane whose positions are compared as 32-bit numbers. */
 #define MOST_POSITIONS ((int64_t)INT32_MAX - 8192)
 
+/* Outputs that follow each other along W, or a whole plane of contiguous ones. */
 struct output_row {
   const element *grad;
   const void *index;
@@ -34,7 +35,7 @@ static inline struct output_row output_row_of(const struct pg_max_plane *t, int6
 }
 
 /* Copies indices as 32-bit numbers; up to LANES places more are written.  False when one is
- * negative or does not fit. */
+ * negative or above INT32_MAX. */
 static inline bool narrow(const void *index, bool is_i64, int64_t stride, int64_t count,
                           int32_t *to) {
   const int64_t *x = index;
@@ -51,16 +52,16 @@ static inline bool narrow(const void *index, bool is_i64, int64_t stride, int64_
   int64_t i = 0;
   for (; is_i64 && i + LANES <= count; i += LANES) {
     store_i32(to + i, load_i64(x + i));
-    fine = fit_i32(x + i, LANES) && fine;
+    fine = in_31_bits(x + i, LANES) && fine;
   }
   for (; !is_i64 && i + LANES <= count; i += LANES) store_i32(to + i, load_i32(y + i));
   if (i == count) return fine;
   store_i32(to + i, is_i64 ? load_part_i64(x + i, count - i) : load_part_i32(y + i, count - i));
-  return (!is_i64 || fit_i32(x + i, count - i)) && fine;
+  return (!is_i64 || in_31_bits(x + i, count - i)) && fine;
 }
 
-/* LANES indices from the i-th on; those `ahead` are prefetched.  What 32 bits do not hold is
- * collected in *high. */
+/* Loads LANES indices from the i-th on, and prefetches those that lie `ahead` of them.  The high
+ * halves of 64-bit indices are collected in *high. */
 static inline ints load_index(const void *index, const bool is_i64, int64_t i, int64_t ahead,
                               ints *high) {
   const char *next = (const char *)index + (i + ahead) * (is_i64 ? 8 : 4);
@@ -70,17 +71,18 @@ static inline ints load_index(const void *index, const bool is_i64, int64_t i, i
                 : load_i32((const int32_t *)index + i);
 }
 
-/* The last indices of a row, `part` of them and fewer than LANES; the other lanes are 0.  False
- * when 32 bits do not hold one. */
+/* Loads the last indices of a row, `part` of them and fewer than LANES; the other lanes are 0.
+ * False when one needs more than 31 bits. */
 static inline bool load_last_index(const void *index, const bool is_i64, int64_t i, int64_t part,
                                    ints *loaded) {
   *loaded = is_i64 ? load_part_i64((const int64_t *)index + i, part)
                    : load_part_i32((const int32_t *)index + i, part);
-  return !is_i64 || fit_i32((const int64_t *)index + i, part);
+  return !is_i64 || in_31_bits((const int64_t *)index + i, part);
 }
 
-/* t modulo `length` if t < times * length, else a number that is no less than `length`.  All are
- * unsigned: what is subtracted too often wraps to a huge number, so the least one is right. */
+/* t modulo `length` if t < times * length, else a number that is no less than `length`.  All
+ * numbers are unsigned, and where a subtraction wraps around, its result is huge and the least
+ * number is the one before it. */
 static inline ints folded(ints t, ints length, int64_t times) {
   for (int64_t i = 1; i < times; i++) t = least_u(t, sub_i(t, length));
   return t;
@@ -117,7 +119,7 @@ static inline void make_windows(struct width_windows *w, const struct pg_axis *a
   if (w->outputs.begin == outputs.begin && w->outputs.end == outputs.end) return;
   w->outputs = outputs;
   w->regular = axis->kernel > 0;
-  w->stride = (int32_t)axis->stride;
+  w->stride = (int32_t)least(axis->stride, INT32_MAX / LANES); /* else one vector has all outputs */
   for (int64_t i = 0; i < pg_length(outputs); i++) {
     const struct pg_range window = pg_window_clip(axis, pg_window(axis, outputs.begin + i));
     w->start[i] = (int32_t)window.begin;
@@ -146,7 +148,7 @@ struct index_row {
   struct pg_row_windows windows;
 };
 
-/* What the compiler knows of a row: the slices and rows that its windows cover. */
+/* What the compiler knows of a row; its windows have so many slices and rows. */
 struct index_shape {
   bool is_i64, regular;
   int64_t slices, rows;

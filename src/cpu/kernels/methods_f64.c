@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods for doubles, best first; the only files compiled for them are those in plain C. */
+/* The methods for doubles, best first.  Only methods in plain C are compiled for them. */
 #include "cpu/kernels/variant.h"
 #include "cpu/method.h"
 

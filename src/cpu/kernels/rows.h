@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows on their way in and out: outputs are widened to floats, boxes of cells are written to
- * gradInput. */
+/* Reading rows of outputs as floats, and writing boxes of cells to gradInput. */
 #ifndef PG_ROWS_H_
 #define PG_ROWS_H_
 
@@ -18,35 +17,36 @@ static const int32_t lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1
 
 /* --- Outputs --- */
 
-/* Do the windows of LANES neighbours, in boxes so wide, begin with outputs in LANES places?  Then
- * one vector holds them all.  Sliding windows begin at most one after the other; of adaptive ones
- * several may begin at one cell. */
+/* In a box with this width, are the first outputs in whose windows LANES neighbouring cells lie in
+ * LANES places, so that one load gets them all?  At one cell at most one sliding window begins, but
+ * several adaptive ones may. */
 static inline bool begin_in_lanes(const struct pg_axis *axis, int64_t width) {
-  const int64_t steps = least(width, LANES) - 1;
+  const int64_t distance = least(width, LANES) - 1; /* from the first cell to the last */
   return axis->kernel > 0 || axis->out <= axis->in ||
-         (axis->out / axis->in < LANES && pg_ceil_div(steps * axis->out, axis->in) < LANES);
+         (axis->out / axis->in < LANES && pg_ceil_div(distance * axis->out, axis->in) < LANES);
 }
 
-/* Copies outputs as floats; up to LANES places more are written.  The outputs `ahead` of these will
- * be wanted next and are prefetched. */
-static inline void widen(const element *from, int64_t step, int64_t count, int64_t ahead,
+/* Copies outputs as floats; up to LANES places more are written.  The outputs that lie `ahead` of
+ * them are needed soon, so they are prefetched. */
+static inline void widen(const element *from, int64_t stride, int64_t count, int64_t ahead,
                          float *to) {
   int64_t i = 0;
-  if (step == 1) {
+  if (stride == 1) {
     for (; i + LANES <= count; i += LANES) {
       __builtin_prefetch(from + i + ahead);
       store_f32(to + i, load_elements(from + i));
     }
     if (i < count) store_f32(to + i, load_part(from + i, count - i));
-  } else if (step == 0 && count > 0) {
+  } else if (stride == 0 && count > 0) {
     const floats same = all(widen_one(*from));
     for (; i < count; i += LANES) store_f32(to + i, same);
   } else {
-    for (; i < count; i++) to[i] = widen_one(from[i * step]);
+    for (; i < count; i++) to[i] = widen_one(from[i * stride]);
   }
 }
 
-/* Contiguous outputs as floats: where they are, if they are floats, else copied to room. */
+/* Contiguous outputs as floats.  If they are floats this is where they are, else they are copied to
+ * room. */
 static inline const float *widened(const element *from, int64_t count, float *room) {
   if (ELEMENT_IS_FLOAT) return (const float *)(const void *)from;
   widen(from, 1, count, 0, room);
@@ -117,14 +117,17 @@ static inline void write_box(const struct grad_in *g, const struct pg_box *b, co
 
 /* --- Rows that are stored as they are computed --- */
 
-/* Where the rows of one plane's box go: through a line writer, directly into gradInput, or into a
- * room from which write_box copies them later (for rows that are not contiguous). */
+/* Where the rows of a box go in one plane: to gradInput through a line writer, directly to
+ * gradInput, or, if rows of gradInput are not contiguous, to a room from which write_box copies
+ * them. */
 struct destination {
   struct line_writer *writer; /* or NULL */
-  element *plane;             /* the box in gradInput or in the room */
-  element *at;                /* the rows that are being computed */
-  int64_t row, slice;         /* steps between them */
-  const element *end; /* whole vectors may be stored up to here: what they spoil is stored later */
+  element *plane;             /* where the box begins, in gradInput or in the room */
+  element *at;                /* where the rows go that are being computed */
+  int64_t row, slice;         /* the strides of rows and of slices */
+  /* Whole vectors may be stored up to here, beyond the end of their row, because what they
+   * overwrite is computed later. */
+  const element *end;
 };
 
 static inline struct destination destination_of(const struct grad_in *g, const struct pg_box *b,
@@ -145,7 +148,7 @@ static inline struct destination destination_of(const struct grad_in *g, const s
   return t;
 }
 
-/* The next rows to be computed are those from h on, of slice d. */
+/* To be called before the rows from h on of slice d are computed. */
 static inline void begin_rows(struct destination *t, int64_t d, int64_t h) {
   t->at = t->plane + d * t->slice + h * t->row;
   if (t->writer == NULL) return;
@@ -153,19 +156,20 @@ static inline void begin_rows(struct destination *t, int64_t d, int64_t h) {
   t->end = (const element *)(const void *)(t->writer->room + WRITER_ROOM);
 }
 
-/* The rows that begin_rows announced are computed; they have so many cells. */
+/* To be called when these rows are computed; together they have so many cells. */
 static inline void end_rows(const struct destination *t, int64_t cells) {
   if (t->writer != NULL) writer_advance(t->writer, cells * (int64_t)sizeof(element));
 }
 
-/* How many rows are computed at once: so few that the memory sees one stream of stores, whatever
- * their order. */
+/* How many rows are computed together, in any order: so few that the caches can put their stores in
+ * order. */
 static inline int64_t rows_at_once(const struct pg_box *b) {
   const int64_t rows = WRITER_FULL / (pg_length(b->w) * (int64_t)sizeof(element));
   return rows < 2 ? 2 : rows;
 }
 
-/* Stores a vector of a row of which `left` cells are to come; `end`: of its destination. */
+/* Stores a vector, or the `left` cells of it that belong to its row if whole vectors may not be
+ * stored there; `end` is that of the destination. */
 static inline void store_cells(const element *end, element *to, packed v, int64_t left) {
   if (left >= LANES || end - to >= LANES)
     store_packed(to, v);

@@ -44,7 +44,7 @@ static inline void store_part_f32(float *p, packed_f32 v, int64_t count) {
 }
 static inline void store_f32(float *p, floats v) { _mm256_storeu_ps(p, v); }
 
-/* Eight halves of which the first are there. */
+/* The first count of eight halves. */
 static inline __m128i part_of_halves(const uint16_t *p, int64_t count) {
   uint16_t copy[8] = {0};
   for (int64_t i = 0; i < count; i++) copy[i] = p[i];
@@ -82,7 +82,7 @@ static inline floats load_part_bf16(const uint16_t *p, int64_t count) {
   return from_bf16(part_of_halves(p, count));
 }
 
-/* To nearest even in integers. */
+/* Rounds to nearest even with integers. */
 typedef __m128i packed_bf16;
 static inline packed_bf16 pack_bf16(floats v) {
   const __m256i bits = _mm256_castps_si256(v);
@@ -119,7 +119,7 @@ static inline ints load_part_i64(const int64_t *p, int64_t count) {
   for (int64_t i = 0; i < count; i++) copy[i] = (int32_t)(uint32_t)(uint64_t)p[i];
   return load_i32(copy);
 }
-static inline bool fit_i32(const int64_t *p, int64_t count) {
+static inline bool in_31_bits(const int64_t *p, int64_t count) {
   uint64_t bits = 0;
   if (count == LANES) {
     const __m256i a = _mm256_loadu_si256((const void *)p);
@@ -157,7 +157,7 @@ static inline bool every(truths a, int64_t count) {
   return _mm256_testc_si256(a, first_lanes(count)) != 0;
 }
 
-/* See simd_avx512.h. */
+/* As in simd_avx512.h. */
 static inline floats divide(floats g, floats d, floats r) {
   const __m256i size = _mm256_and_si256(_mm256_castps_si256(g), _mm256_set1_epi32(0x7fffffff));
   const __m256i large = _mm256_cmpgt_epi32(size, _mm256_set1_epi32(0x0d7fffff)); /* 2^-100 */
@@ -170,20 +170,20 @@ static inline floats divide(floats g, floats d, floats r) {
   return _mm256_fmadd_ps(_mm256_fnmadd_ps(guess, d, g), r, guess);
 }
 
-static inline ints load_i64_collecting(const int64_t *p, ints *noted) {
+static inline ints load_i64_collecting(const int64_t *p, ints *collected) {
   const __m256i low = _mm256_loadu_si256((const void *)p);
   const __m256i high = _mm256_loadu_si256((const void *)(p + 4));
-  *noted = _mm256_or_si256(*noted, _mm256_or_si256(low, high));
+  *collected = _mm256_or_si256(*collected, _mm256_or_si256(low, high));
   return load_i64(p);
 }
-static inline bool high_halves_are_zero(ints noted) {
-  return _mm256_testz_si256(noted, _mm256_set1_epi64x(~INT64_C(0xffffffff))) != 0;
+static inline bool high_halves_are_zero(ints collected) {
+  return _mm256_testz_si256(collected, _mm256_set1_epi64x(~INT64_C(0xffffffff))) != 0;
 }
 
 static inline ints least_u(ints a, ints b) { return _mm256_min_epu32(a, b); }
 static inline bool nowhere(truths a) { return _mm256_testz_si256(a, a) != 0; }
 
-/* Rounded, where nothing is NaN. */
+/* Floats that are not NaN, rounded to bf16 in the lower half of each lane. */
 static inline __m256i upper_half(floats v) {
   const __m256i bits = _mm256_castps_si256(v), upper = _mm256_srli_epi32(bits, 16);
   const __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));

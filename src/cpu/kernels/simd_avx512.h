@@ -50,7 +50,8 @@ static inline floats load_part_f16(const uint16_t *p, int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(count), p));
 }
 typedef __m256i packed_f16;
-/* Masked by all lanes: without optimisation the plain name is a macro of gcc that converts -1. */
+/* The masked form with all lanes: the plain one is a macro in builds of gcc without optimisation,
+ * which warns of a conversion. */
 static inline packed_f16 pack_f16(floats v) {
   return _mm512_maskz_cvtps_ph(0xffff, v, _MM_FROUND_TO_NEAREST_INT);
 }
@@ -70,7 +71,8 @@ static inline floats load_part_bf16(const uint16_t *p, int64_t count) {
   return from_bf16(_mm256_maskz_loadu_epi16(first_lanes(count), p));
 }
 
-/* To nearest even in integers: the bf16 instructions of newer CPUs flush subnormals. */
+/* Rounds to nearest even with integers, because the bf16 instructions of newer CPUs flush
+ * subnormals. */
 typedef __m256i packed_bf16;
 static inline packed_bf16 pack_bf16(floats v) {
   const __m512i bits = _mm512_castps_si512(v);
@@ -80,7 +82,7 @@ static inline packed_bf16 pack_bf16(floats v) {
   const __m512i all = _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(0x400000));
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(all, 16));
 }
-/* What came from bf16 needs no rounding. */
+/* Values that bf16 represents need no rounding. */
 static inline packed_bf16 pack_exact_bf16(floats v) {
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(v), 16));
 }
@@ -109,7 +111,7 @@ static inline ints load_part_i64(const int64_t *p, int64_t count) {
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   return _mm512_permutex2var_epi32(low_part(p, count), even, high_part(p, count));
 }
-static inline bool fit_i32(const int64_t *p, int64_t count) {
+static inline bool in_31_bits(const int64_t *p, int64_t count) {
   const __m512i both = _mm512_or_si512(low_part(p, count), high_part(p, count));
   return _mm512_test_epi64_mask(both, _mm512_set1_epi64(~INT64_C(0x7fffffff))) == 0;
 }
@@ -133,9 +135,9 @@ static inline bool every(truths a, int64_t count) {
   return (__mmask16)(a | ~first_lanes(count)) == 0xffff;
 }
 
-/* g / d by the reciprocal r = 1 / d: the remainder of the first guess is exact, so the second
- * guess rounds as the quotient does, for whole d up to 2^20 and quotients that are normal numbers
- * (docs/numerics.md).  Else the processor divides, which takes several times longer. */
+/* Multiplies by the reciprocal r = 1 / d: the remainder of the first guess is exact, so the second
+ * guess is rounded as the quotient would be, for whole d up to 2^20 and quotients that are normal
+ * numbers (docs/numerics.md).  Other vectors are divided, which takes several times as long. */
 static inline floats divide(floats g, floats d, floats r) {
   const __m512i size = _mm512_and_si512(_mm512_castps_si512(g), _mm512_set1_epi32(0x7fffffff));
   const __m512i least = _mm512_set1_epi32(0x0d800000); /* 2^-100 */
@@ -147,20 +149,20 @@ static inline floats divide(floats g, floats d, floats r) {
   return _mm512_fmadd_ps(_mm512_fnmadd_ps(guess, d, g), r, guess);
 }
 
-static inline ints load_i64_collecting(const int64_t *p, ints *noted) {
+static inline ints load_i64_collecting(const int64_t *p, ints *collected) {
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i low = _mm512_loadu_si512(p), high = _mm512_loadu_si512(p + 8);
-  *noted = _mm512_ternarylogic_epi64(*noted, low, high, 0xfe); /* or */
+  *collected = _mm512_ternarylogic_epi64(*collected, low, high, 0xfe); /* or */
   return _mm512_permutex2var_epi32(low, even, high);
 }
-static inline bool high_halves_are_zero(ints noted) {
-  return _mm512_test_epi64_mask(noted, _mm512_set1_epi64(~INT64_C(0xffffffff))) == 0;
+static inline bool high_halves_are_zero(ints collected) {
+  return _mm512_test_epi64_mask(collected, _mm512_set1_epi64(~INT64_C(0xffffffff))) == 0;
 }
 
 static inline ints least_u(ints a, ints b) { return _mm512_min_epu32(a, b); }
 static inline bool nowhere(truths a) { return a == 0; }
 
-/* Rounded, in the upper halves, where nothing is NaN. */
+/* Floats that are not NaN, rounded to bf16 in their upper halves. */
 static inline __m512i upper_half(floats v) {
   const __m512i bits = _mm512_castps_si512(v);
   const __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
@@ -207,7 +209,6 @@ static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
   store_upper_halves(p, upper_half(even), upper_half(odd));
 }
 
-/* 64 bytes past the caches; to is aligned to 64. */
 static inline void store_line_nontemporal(void *to, const void *from) {
   _mm512_stream_si512(to, _mm512_loadu_si512(from));
 }

@@ -32,7 +32,7 @@ static inline floats over(floats a, floats b) { return vdivq_f32(a, b); }
 static inline ints add_i(ints a, ints b) { return vaddq_s32(a, b); }
 static inline ints sub_i(ints a, ints b) { return vsubq_s32(a, b); }
 
-/* As bytes: halves are copied through these too, and may lie at any even address. */
+/* Loads and stores bytes, because halves are copied through these too, from any even address. */
 static inline floats load_f32(const float *p) {
   return vreinterpretq_f32_u8(vld1q_u8((const void *)p));
 }
@@ -56,7 +56,7 @@ static inline void store_part_f32(float *p, packed_f32 v, int64_t count) {
   if (count > 3) p[3] = vgetq_lane_f32(v, 3);
 }
 
-/* Four halves of which the first are there. */
+/* The first count of four halves. */
 static inline uint16x4_t part_of_halves(const uint16_t *p, int64_t count) {
   uint16x4_t v = vdup_n_u16(0);
   if (count > 0) v = vset_lane_u16(p[0], v, 0);
@@ -72,7 +72,7 @@ static inline void store_part_of_halves(uint16_t *p, uint16x4_t v, int64_t count
   if (count > 3) p[3] = vget_lane_u16(v, 3);
 }
 
-/* IEEE halves, to nearest even: float_env.h sees to it. */
+/* Halves are IEEE's and rounded to nearest even because float_env.h has set that. */
 static inline floats from_f16(uint16x4_t half) { return vcvt_f32_f16(vreinterpret_f16_u16(half)); }
 static inline floats load_f16(const uint16_t *p) { return from_f16(vld1_u16(p)); }
 static inline floats load_part_f16(const uint16_t *p, int64_t count) {
@@ -94,7 +94,7 @@ static inline floats load_part_bf16(const uint16_t *p, int64_t count) {
   return from_bf16(part_of_halves(p, count));
 }
 
-/* To nearest even in integers: not every CPU has the bf16 instructions. */
+/* Rounds to nearest even with integers, because not every CPU has the bf16 instructions. */
 typedef uint16x4_t packed_bf16;
 static inline packed_bf16 pack_bf16(floats v) {
   const uint32x4_t bits = vreinterpretq_u32_f32(v);
@@ -132,7 +132,7 @@ static inline ints load_part_i64(const int64_t *p, int64_t count) {
   if (count > 2) v = vsetq_lane_s32((int32_t)p[2], v, 2);
   return v;
 }
-static inline bool fit_i32(const int64_t *p, int64_t count) {
+static inline bool in_31_bits(const int64_t *p, int64_t count) {
   uint64_t bits = 0;
   if (count == LANES) {
     const uint64x2_t any = vreinterpretq_u64_s64(vorrq_s64(vld1q_s64(p), vld1q_s64(p + 2)));
@@ -142,7 +142,7 @@ static inline bool fit_i32(const int64_t *p, int64_t count) {
   return bits >> 31 == 0;
 }
 
-/* Lane i is bytes 4i to 4i + 3. */
+/* Lane i consists of the bytes 4i to 4i + 3. */
 static inline uint8x16_t permute_bytes(uint8x16_t v, ints lane) {
   const int32x4_t at = vmlaq_s32(vdupq_n_s32(0x03020100), lane, vdupq_n_s32(0x04040404));
   return vqtbl1q_u8(v, vreinterpretq_u8_s32(at));
@@ -176,20 +176,20 @@ static inline bool every(truths a, int64_t count) {
   return vminvq_u32(vornq_u32(a, first_lanes(count))) != 0;
 }
 
-/* No detour as in simd_avx512.h: with 4 lanes there is little to win. */
+/* Divides: with 4 lanes the products of simd_avx512.h would win little. */
 static inline floats divide(floats g, floats d, floats r) {
   (void)r;
   return vdivq_f32(g, d);
 }
 
-static inline ints load_i64_collecting(const int64_t *p, ints *noted) {
+static inline ints load_i64_collecting(const int64_t *p, ints *collected) {
   const uint32x4_t a = vreinterpretq_u32_s64(vld1q_s64(p));
   const uint32x4_t b = vreinterpretq_u32_s64(vld1q_s64(p + 2));
-  *noted = vorrq_s32(*noted, vreinterpretq_s32_u32(vuzp2q_u32(a, b)));
+  *collected = vorrq_s32(*collected, vreinterpretq_s32_u32(vuzp2q_u32(a, b)));
   return vreinterpretq_s32_u32(vuzp1q_u32(a, b));
 }
-static inline bool high_halves_are_zero(ints noted) {
-  return vmaxvq_u32(vreinterpretq_u32_s32(noted)) == 0;
+static inline bool high_halves_are_zero(ints collected) {
+  return vmaxvq_u32(vreinterpretq_u32_s32(collected)) == 0;
 }
 
 static inline ints least_u(ints a, ints b) {
@@ -220,7 +220,7 @@ static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) 
   store_pairs_bf16(p, even, odd);
 }
 
-/* Plain stores: Arm's CPUs notice lines being written whole and do not fetch them. */
+/* An ordinary store: Arm's CPUs notice that a whole line is written and do not fetch it. */
 static inline void store_line_nontemporal(void *to, const void *from) { memcpy(to, from, 64); }
 static inline void fence_nontemporal(void) {}
 

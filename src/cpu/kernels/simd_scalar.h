@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of LANES lanes in plain C: what kernels are written in.  Each instruction set has a file
- * with the same functions and the same bits, NaN payloads apart. */
+/* Vectors of LANES lanes in plain C.  Methods compute with them.  Each instruction set has a file
+ * with the same functions, which give the same bits, except that NaNs may have other payloads. What
+ * a function means is said here. */
 #ifndef PG_SIMD_SCALAR_H_
 #define PG_SIMD_SCALAR_H_
 
@@ -43,7 +44,7 @@ static inline floats over(floats a, floats b) {
   EACH_LANE a.at[i] /= b.at[i];
   return a;
 }
-/* Integers wrap. */
+/* Integers wrap around. */
 static inline ints add_i(ints a, ints b) {
   EACH_LANE a.at[i] = (int32_t)((uint32_t)a.at[i] + (uint32_t)b.at[i]);
   return a;
@@ -53,9 +54,9 @@ static inline ints sub_i(ints a, ints b) {
   return a;
 }
 
-/* Elements at any address.  `part`: the first count, 0 to LANES, of them, the rest 0 or left
- * alone.  `pack` rounds to elements, pack_exact where there
- * is nothing to round, `store` stores them. */
+/* Elements are loaded from any address and become floats.  load_part loads the first count of them,
+ * 0 to LANES; the other lanes are 0.  pack rounds floats to elements; pack_exact is for floats that
+ * elements represent.  store stores packed elements, store_part the first count of them. */
 static inline floats load_part_f32(const float *p, int64_t count) {
   floats v = zeros();
   for (int64_t i = 0; i < count; i++) v.at[i] = p[i];
@@ -130,20 +131,21 @@ static inline ints load_part_i32(const int32_t *p, int64_t count) {
   return v;
 }
 
-/* The low halves; whether the first count are not negative and below 2^31. */
+/* The low halves of 64-bit integers.  in_31_bits: are the first count of them from 0 to 2^31 - 1?
+ */
 static inline ints load_part_i64(const int64_t *p, int64_t count) {
   ints v = all_i(0);
   for (int64_t i = 0; i < count; i++) v.at[i] = (int32_t)(uint32_t)(uint64_t)p[i];
   return v;
 }
 static inline ints load_i64(const int64_t *p) { return load_part_i64(p, LANES); }
-static inline bool fit_i32(const int64_t *p, int64_t count) {
+static inline bool in_31_bits(const int64_t *p, int64_t count) {
   uint64_t bits = 0;
   for (int64_t i = 0; i < count; i++) bits |= (uint64_t)p[i];
   return bits >> 31 == 0;
 }
 
-/* Lane i becomes lane lane[i], 0 to LANES - 1. */
+/* Lane i of the result is lane lane[i] of v. */
 static inline floats permute(floats v, ints lane) {
   floats to;
   EACH_LANE to.at[i] = v.at[lane.at[i]];
@@ -155,7 +157,7 @@ static inline ints permute_i(ints v, ints lane) {
   return to;
 }
 
-/* sum + term in the lanes where a == b, or count > rank; sum began at +0. */
+/* Adds term to sum in the lanes where a == b, or where count > rank.  The sum began at +0. */
 static inline floats add_equal(floats sum, floats term, ints a, ints b) {
   EACH_LANE sum.at[i] += a.at[i] == b.at[i] ? term.at[i] : 0;
   return sum;
@@ -165,7 +167,8 @@ static inline floats add_above(floats sum, floats term, ints count, ints rank) {
   return sum;
 }
 
-/* A truth per lane; `below` compares as unsigned, `every` looks at the first count lanes. */
+/* A truth value per lane.  below compares unsigned integers; every asks whether the first count
+ * lanes are true. */
 typedef ints truths;
 static inline truths none(void) { return all_i(0); }
 static inline truths below(ints a, ints b) {
@@ -186,42 +189,45 @@ static inline bool every(truths a, int64_t count) {
   return yes;
 }
 
-/* g / d, rounded once; r is 1 / d, d a whole number up to 2^20, or r is not used. */
+/* g / d, rounded once.  d is a whole number up to 2^20, and r is 1 / d, which some sets multiply
+ * by. */
 static inline floats divide(floats g, floats d, floats r) {
   (void)r;
   EACH_LANE g.at[i] /= d.at[i];
   return g;
 }
 
-/* The low halves, noting the high ones, all of them 0 if high_halves_are_zero. */
-static inline ints load_i64_collecting(const int64_t *p, ints *noted) {
-  EACH_LANE noted->at[i] |= (int32_t)(uint32_t)((uint64_t)p[i] >> 32);
+/* The low halves of 64-bit integers.  The bits of the high halves are collected, and
+ * high_halves_are_zero says whether all that were collected are 0. */
+static inline ints load_i64_collecting(const int64_t *p, ints *collected) {
+  EACH_LANE collected->at[i] |= (int32_t)(uint32_t)((uint64_t)p[i] >> 32);
   return load_i64(p);
 }
-static inline bool high_halves_are_zero(ints noted) {
+static inline bool high_halves_are_zero(ints collected) {
   int32_t bits = 0;
-  EACH_LANE bits |= noted.at[i];
+  EACH_LANE bits |= collected.at[i];
   return bits == 0;
 }
 
-/* The lesser as unsigned; is a truth nowhere? */
+/* The lesser of two unsigned integers. */
 static inline ints least_u(ints a, ints b) {
   EACH_LANE a.at[i] = (uint32_t)a.at[i] < (uint32_t)b.at[i] ? a.at[i] : b.at[i];
   return a;
 }
+/* Is no lane true? */
 static inline bool nowhere(truths a) {
   bool yes = true;
   EACH_LANE yes = yes && a.at[i] == 0;
   return yes;
 }
 
-/* Two vectors, rounded: some sets round two at the price of one. */
+/* Rounds and stores two vectors: some sets round two in the time of one. */
 static inline void store_two_bf16(uint16_t *p, floats v, uint16_t *q, floats w) {
   store_bf16(p, pack_bf16(v));
   store_bf16(q, pack_bf16(w));
 }
 
-/* Elements from the lanes of two vectors in turn. */
+/* Stores the lanes of two vectors alternately, as elements. */
 static inline void store_pairs_f32(float *p, floats even, floats odd) {
   for (int64_t i = 0; i < LANES; i++) p[2 * i] = even.at[i], p[2 * i + 1] = odd.at[i];
 }
@@ -238,6 +244,8 @@ static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) 
   store_pairs_bf16(p, even, odd);
 }
 
+/* Stores 64 bytes past the caches, at an address that is a multiple of 64; plain C cannot do that.
+ */
 static inline void store_line_nontemporal(void *to, const void *from) { memcpy(to, from, 64); }
 static inline void fence_nontemporal(void) {}
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of this folder are compiled once for each instruction set and element type.  The build
- * names the variant (PG_ISA, PG_ELEMENT) and its two headers; a tool that reads a file without them
- * sees plain C and floats.
+ * names the variant (PG_ISA, PG_ELEMENT) and its two headers; a tool that reads a file without
+ * these definitions sees plain C and floats.
  *
  * simd_<isa>.h has vectors of LANES lanes, element_<type>.h the element type and how it is loaded
  * and stored.  Everything here is static, except what VARIANT names. */

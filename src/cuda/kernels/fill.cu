@@ -49,9 +49,9 @@ static cudaError_t run(const pg_cuda_call *call) {
   fill_job j = {};
   j.dst = (char *)a.dst;
   j.rows = a.count;
-  j.stride = a.stride * a.element;
-  j.width = a.width * a.element;
-  for (int32_t i = 0; i < 8; i += a.element) memcpy((char *)&j.word + i, &a.value, a.element);
+  j.stride = a.stride * a.element_bytes;
+  j.width = a.width * a.element_bytes;
+  for (int32_t i = 0; i < 8; i += a.element_bytes) memcpy((char *)&j.word + i, &a.value, a.element_bytes);
   if (j.rows <= 0 || j.width <= 0) return cudaSuccess;
   if (j.stride == j.width) {
     j.width *= j.rows;
