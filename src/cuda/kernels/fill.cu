@@ -51,7 +51,8 @@ static cudaError_t run(const pg_cuda_call *call) {
   j.rows = a.count;
   j.stride = a.stride * a.element_bytes;
   j.width = a.width * a.element_bytes;
-  for (int32_t i = 0; i < 8; i += a.element_bytes) memcpy((char *)&j.word + i, &a.value, a.element_bytes);
+  for (int32_t i = 0; i < 8; i += a.element_bytes)
+    memcpy((char *)&j.word + i, &a.value, a.element_bytes);
   if (j.rows <= 0 || j.width <= 0) return cudaSuccess;
   if (j.stride == j.width) {
     j.width *= j.rows;
