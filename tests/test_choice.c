@@ -134,43 +134,16 @@ static void max_takes_channels_last(void **state) {
 static void one_window_takes_many_planes(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"avg_pool2d in=8x8x8x8 kernel=8", {"one_window", "columns", "rows", "any"}},
-      {"avg_pool2d in=7x9x8x8 kernel=8", {"columns", "rows", "any"}},
-      {"avg_pool2d in=8x8x8x8 kernel=7x8", {"columns", "rows", "any"}},
-      {"avg_pool2d in=8x8x8x8 kernel=8x7", {"columns", "rows", "any"}},
-      {"avg_pool2d in=8x8x8x8 kernel=8 grad_in=rows", {"columns", "rows", "any"}},
-      {"adaptive_avg_pool3d in=8x8x2x4x4 out=1x1x1", {"one_window", "columns", "rows", "any"}},
-      {"adaptive_avg_pool3d in=8x8x2x4x4 out=2x1x1", {"columns", "rows", "any"}},
-      {"avg_pool2d in=16x4x1x1 kernel=1",
-       {"channels_last", "one_window", "columns", "rows", "any"}},
+      {"avg_pool2d in=8x8x8x8 kernel=8", {"one_window", "rows", "any"}},
+      {"avg_pool2d in=7x9x8x8 kernel=8", {"rows", "any"}},
+      {"avg_pool2d in=8x8x8x8 kernel=7x8", {"rows", "any"}},
+      {"avg_pool2d in=8x8x8x8 kernel=8x7", {"rows", "any"}},
+      {"avg_pool2d in=8x8x8x8 kernel=8 grad_in=rows", {"rows", "any"}},
+      {"adaptive_avg_pool3d in=8x8x2x4x4 out=1x1x1", {"one_window", "rows", "any"}},
+      {"adaptive_avg_pool3d in=8x8x2x4x4 out=2x1x1", {"rows", "any"}},
+      {"avg_pool2d in=16x4x1x1 kernel=1", {"one_window", "rows", "any"}},
       {"adaptive_avg_pool3d f64 in=8x8x2x4x4 out=1x1x1", {"one_window", "any"}},
       {"adaptive_avg_pool3d f64 in=7x9x2x4x4 out=1x1x1", {"any"}},
-  };
-  CHECK_ROWS(rows);
-}
-
-/* The sums of the latest rows must stay in registers: three windows along W and H, or three along W
- * and two along H and D.  Windows that slide by one cell are as long as the loop over them. */
-static void columns_take_few_windows(void **state) {
-  (void)state;
-  static const struct row rows[] = {
-      {"avg_pool2d in=1x1x32x32 kernel=3 stride=1", {"columns", "rows", "any"}},
-      {"avg_pool2d in=1x1x32x32 kernel=4x3 stride=1", {"rows", "any"}},
-      {"avg_pool2d in=1x1x32x32 kernel=3x4 stride=1", {"rows", "any"}},
-      {"avg_pool2d in=1x1x32x32 kernel=6 stride=2", {"columns", "rows", "any"}},
-      {"avg_pool2d in=1x1x32x32 kernel=7x6 stride=2", {"rows", "any"}},
-      {"avg_pool2d in=1x1x32x32 kernel=6x7 stride=2", {"rows", "any"}},
-      {"avg_pool2d in=1x1x4x4 kernel=3x4 stride=1 pad=1", {"rows", "any"}}, /* 3 windows, of 4 */
-      {"avg_pool2d in=1x1x8x4 kernel=3x4 stride=2x1 pad=1", {"rows", "any"}},
-      {"avg_pool2d in=1x1x32x32 kernel=3x4 stride=1x2", {"columns", "rows", "any"}},
-      {"adaptive_avg_pool3d in=1x1x4x4x8 out=3x3x8", {"columns", "rows", "any"}}, /* 2, 2, 1 */
-      {"adaptive_avg_pool3d in=1x1x1x2x8 out=1x5x8", {"columns", "rows", "any"}}, /* 1, 3, 1 */
-      {"adaptive_avg_pool3d in=1x1x4x2x8 out=3x5x8", {"rows", "any"}},            /* 2, 3, 1 */
-      {"adaptive_avg_pool3d in=1x1x2x4x8 out=5x3x8", {"rows", "any"}},            /* 3, 2, 1 */
-      /* four rows of cells for a row of outputs, unless rows are at most two vectors */
-      {"avg_pool2d in=1x1x16x33 kernel=3x1", {"columns", "rows", "any"}},
-      {"avg_pool2d in=1x1x16x33 kernel=4x1", {"rows", "any"}},
-      {"avg_pool2d in=1x1x16x8 kernel=4x1", {"columns", "rows", "any"}},
   };
   CHECK_ROWS(rows);
 }
@@ -182,29 +155,28 @@ static void divisors_that_floats_do_not_hold_are_left_to_any(void **state) {
       {"avg_pool2d in=1x1x4096x4096 kernel=4096", {"rows", "any"}},
       {"avg_pool2d in=1x1x4097x4096 kernel=4097x4096", {"any"}},
       {"avg_pool2d in=1x4x4096x4096 kernel=4096 grad_out=permuted grad_in=permuted",
-       {"channels_last", "rows", "any"}},
+       {"rows", "any"}},
       {"avg_pool2d in=1x4x4097x4096 kernel=4097x4096 grad_out=permuted grad_in=permuted", {"any"}},
       {"avg_pool2d in=1x1x4097x4096 kernel=4097x4096 divisor=3", {"rows", "any"}},
   };
   CHECK_ROWS(rows);
 }
 
-/* No more than 64 expanded rows, for all slices together. */
-static void averages_take_channels_last(void **state) {
+/* No more than 256 expanded rows, for all slices together; planar or not is all the same. */
+static void averages_add_256_rows(void **state) {
   (void)state;
 #define LAST " grad_out=permuted grad_in=permuted"
   static const struct row rows[] = {
-      {"avg_pool2d in=1x4x8x8 kernel=2" LAST, {"channels_last", "columns", "rows", "any"}},
-      {"avg_pool2d in=1x3x8x8 kernel=2" LAST, {"columns", "rows", "any"}},
-      {"avg_pool2d in=1x4x8x8 kernel=2 grad_out=permuted", {"columns", "rows", "any"}},
-      {"avg_pool2d in=1x4x8x8 kernel=2 grad_in=permuted", {"columns", "rows", "any"}},
-      {"avg_pool2d in=1x16x160x8 kernel=64x1 stride=1" LAST, {"channels_last", "rows", "any"}},
-      {"avg_pool2d in=1x16x160x8 kernel=65x1 stride=1" LAST, {"rows", "any"}},
-      {"adaptive_avg_pool3d in=1x16x1x1x8 out=32x2x8" LAST, {"channels_last", "rows", "any"}},
-      {"adaptive_avg_pool3d in=1x16x1x1x8 out=33x2x8" LAST, {"rows", "any"}},
-      {"adaptive_avg_pool3d in=1x16x1x1x8 out=2x32x8" LAST, {"channels_last", "rows", "any"}},
-      {"adaptive_avg_pool3d in=1x16x1x1x8 out=64x1x8" LAST, {"channels_last", "rows", "any"}},
-      {"adaptive_avg_pool3d in=1x16x1x1x8 out=65x1x8" LAST, {"rows", "any"}},
+      {"avg_pool2d in=1x3x8x8 kernel=2" LAST, {"rows", "any"}},
+      {"avg_pool2d in=1x4x8x8 kernel=2 grad_out=permuted", {"rows", "any"}},
+      {"avg_pool2d in=1x4x8x8 kernel=2 grad_in=permuted", {"rows", "any"}},
+      {"avg_pool2d in=1x1x600x8 kernel=256x1 stride=1", {"rows", "any"}},
+      {"avg_pool2d in=1x1x600x8 kernel=257x1 stride=1", {"any"}},
+      {"avg_pool2d in=1x2x600x8 kernel=257x1 stride=1" LAST, {"any"}},
+      {"adaptive_avg_pool3d in=1x16x1x1x8 out=128x2x8" LAST, {"rows", "any"}},
+      {"adaptive_avg_pool3d in=1x16x1x1x8 out=129x2x8" LAST, {"any"}},
+      {"adaptive_avg_pool3d in=1x16x1x1x8 out=2x128x8" LAST, {"rows", "any"}},
+      {"adaptive_avg_pool3d in=1x16x1x1x8 out=2x129x8" LAST, {"any"}},
   };
 #undef LAST
   CHECK_ROWS(rows);
@@ -279,9 +251,6 @@ static void vectors_hold_the_outputs_of_their_cells(void **state) {
   const int half = lanes() / 2;
   const int fitting[] = {half, 2 * half}, too_large[] = {half + 1, 2 * half + 2};
   check_limit_at("gather", "adaptive_max_pool2d bf16 in=1x1x32x%d out=32x%d", fitting, too_large);
-  check_limit_at("rows", "adaptive_avg_pool3d in=1x1x1x32x%d out=1x32x%d", fitting, too_large);
-  check_limit_at("rows", "adaptive_avg_pool3d in=1x1x1x8x1 out=1x8x%d seed=%d",
-                 (int[]){lanes() - 1, 1}, (int[]){lanes(), 1});
 }
 
 /* At least 32 outputs in a row, and whole rows in a box. */
@@ -291,44 +260,6 @@ static void pairs_need_wide_rows(void **state) {
   check_limit("pairs", "max_pool2d in=1x1x4x4096 kernel=2", "max_pool2d in=1x1x4x4098 kernel=2");
   assert_true(fits("adaptive_max_pool2d in=1x1x512x64 out=1024x32", "pairs"));
   check_right("adaptive_max_pool2d in=1x1x512x64 out=1024x32"); /* the most rows of outputs */
-}
-
-/* Rows of more than two vectors are copied faster than they are computed in columns. */
-static void columns_leave_wide_rows_of_high_windows(void **state) {
-  (void)state;
-  check_limit_at("columns", "avg_pool2d in=1x1x16x%d kernel=4x1 seed=%d", (int[]){2 * lanes(), 1},
-                 (int[]){2 * lanes() + 1, 1});
-}
-
-/* One row of 256 cells is the least of a box.  It lies in as many rows of outputs as windows are
- * high, and a row has as many outputs as cells; one more where windows of an even length hang over
- * by half of it.  Between rows there is room for the windows of a cell and four vectors. */
-static bool has_room(int kernel) {
-  const int outputs = kernel % 2 == 0 ? 257 : 256;
-  return kernel * (outputs + kernel + 4 * lanes()) <= 16384;
-}
-
-static void rows_hold_16384_quotients(void **state) {
-  (void)state;
-  int most = 1;
-  while (has_room(most + 1)) most++;
-  check_limit_at("rows", "avg_pool2d in=1x1x64x256 kernel=%d stride=1 pad=%d",
-                 (int[]){most, most / 2}, (int[]){most + 1, (most + 1) / 2});
-}
-
-/* Sums along W of four rows are 16384 floats, with one vector behind each row; a row has 4096
- * outputs. */
-static void averages_of_channels_last_have_room(void **state) {
-  (void)state;
-#define LAST " grad_out=permuted grad_in=permuted"
-  const int most = 16384 / 4 - lanes();
-  check_limit_at("channels_last", "avg_pool2d in=1x%dx8x1 kernel=4x1 stride=1 seed=%d" LAST,
-                 (int[]){most, 1}, (int[]){most + 1, 1});
-  check_limit("channels_last", "adaptive_avg_pool3d in=1x4x1x1x1 out=1x1x4096" LAST,
-              "adaptive_avg_pool3d in=1x4x1x1x1 out=1x1x4097" LAST);
-  check_limit("channels_last", "adaptive_avg_pool3d in=1x4x1x8x4 out=1x8x16376" LAST,
-              "adaptive_avg_pool3d in=1x4x1x8x4 out=1x8x16380" LAST); /* 4096 and 4097 to a cell */
-#undef LAST
 }
 
 /* --- Boxes --- */
@@ -347,24 +278,13 @@ static const struct {
     {"avg_pool2d in=1x1x64x1024 kernel=3 stride=1", "any", 1, 1, 4, 1024},
     {"avg_pool2d in=1x1x64x1025 kernel=3 stride=1", "any", 1, 1, 3, 1025},
     {"avg_pool2d in=8x16x8x8 kernel=8", "one_window", 64, 1, 8, 8},
-    /* square where rows are wide and windows overlap */
+    /* at least 4096 elements, and several planes if these are small */
     {"avg_pool2d in=1x1x64x256 kernel=3 stride=1", "rows", 1, 1, 16, 256},
-    {"avg_pool2d in=1x1x64x257 kernel=3 stride=1", "rows", 1, 1, 32, 128},
-    {"avg_pool2d in=1x1x64x257 kernel=3 stride=1", "columns", 1, 1, 32, 128},
-    {"avg_pool2d in=1x1x64x257 kernel=1x3 stride=1x3", "rows", 1, 1, 13, 257},
-    {"avg_pool2d in=1x1x64x257 kernel=1x4 stride=1x3", "rows", 1, 1, 32, 128},
+    {"avg_pool2d in=1x1x64x257 kernel=3 stride=1", "rows", 1, 1, 13, 257},
     {"avg_pool2d in=1x1x257x64 kernel=3 stride=1", "rows", 1, 1, 52, 64},
-    /* smaller where a row has more than 4096 outputs, or there are more than 1024 of these, or
-     * expanded rows would be more than 16384 floats */
-    {"adaptive_avg_pool3d in=1x1x1x1x8192 out=1x1x8189", "rows", 1, 1, 1, 4096},
-    {"adaptive_avg_pool3d in=1x1x1x1x8192 out=1x1x8190", "rows", 1, 1, 1, 2048},
-    {"adaptive_avg_pool3d in=1x1x1x64x64 out=1x256x1", "rows", 1, 1, 64, 64},
-    {"adaptive_avg_pool3d in=1x1x1x64x64 out=1x257x1", "rows", 1, 1, 32, 64},
-    {"adaptive_avg_pool3d in=1x1x1x256x2 out=1x1024x1", "rows", 1, 1, 256, 2},
-    {"adaptive_avg_pool3d in=1x1x256x1x2 out=1024x1x1", "rows", 1, 256, 1, 2},
-    {"adaptive_avg_pool3d in=1x1x64x64x64 out=32x32x32", "rows", 1, 1, 64, 64},
-    /* whole planes of up to 4096 outputs, in one piece */
-    {"adaptive_avg_pool3d in=1x1x1x256x16 out=1x512x8", "rows", 1, 1, 256, 16},
+    {"avg_pool2d in=100x10x10x10 kernel=2", "rows", 40, 1, 10, 10},
+    {"avg_pool2d in=100x2x10x10 kernel=2 grad_out=permuted grad_in=permuted", "rows", 14, 1, 10,
+     10},
 };
 
 static void boxes_have_the_sizes_that_were_measured(void **state) {
@@ -374,34 +294,6 @@ static void boxes_have_the_sizes_that_were_measured(void **state) {
     if (t.planes != boxes[i].planes || t.d != boxes[i].d || t.h != boxes[i].h || t.w != boxes[i].w)
       fail_msg("%s has boxes of %d planes, %d x %d x %d: %s", boxes[i].method, (int)t.planes,
                (int)t.d, (int)t.h, (int)t.w, boxes[i].line);
-  }
-}
-
-static int64_t height_of_rows(const char *line) { return choice_of(line, "rows").tiling.h; }
-
-/* Where quotients stand row by row, the room between rows decides, and that counts lanes. */
-static void boxes_of_rows_have_room_between_rows(void **state) {
-  (void)state;
-  const bool few_lanes = lanes() == 4;
-  char line[PROBLEM_TEXT];
-  /* twice the lanes, half the rows */
-  assert_int_equal(height_of_rows("avg_pool2d in=1x1x5000x2 kernel=1x2"), 2000 / lanes());
-  /* outputs that are not contiguous are not divided in one piece, nor do windows that slide by one
-   * cell and are no longer than a vector and one more stand so */
-  static const char *const lines[] = {
-      "adaptive_avg_pool3d in=1x1x1x256x16 out=1x512x8 grad_out=gap",
-      "avg_pool2d in=1x1x512x8 kernel=1",
-  };
-  for (int i = 0; i < 2; i++) {
-    assert_int_equal(height_of_rows(lines[i]) == (i == 0 ? 256 : 512), few_lanes);
-    check_right(lines[i]);
-  }
-  for (int i = 1; i <= 2; i++) {
-    const int kernel = lanes() + i;
-    snprintf(line, sizeof line, "avg_pool2d in=1x1x512x7 kernel=1x%d stride=1 pad=0x%d", kernel,
-             kernel / 2);
-    assert_int_equal(height_of_rows(line) == 512, i == 2 || few_lanes);
-    check_right(line);
   }
 }
 
@@ -421,14 +313,6 @@ static void boxes_of_rows_touch_1024_rows(void **state) {
 /* Quotients and sums along W that fill their memory to the last place. */
 static void full_boxes_are_computed(void **state) {
   (void)state;
-  const int l = lanes();
-  char line[2][PROBLEM_TEXT];
-  for (int more = 0; more < 2; more++)
-    snprintf(line[more], sizeof line[more], "adaptive_avg_pool3d in=1x1x1x%dx%d out=1x%dx%d",
-             512 / l, 8 * l - 2, 2048 / l + more, 4 * l - 1);
-  assert_int_equal(height_of_rows(line[0]), 512 / l);
-  assert_true(height_of_rows(line[1]) < 512 / l);
-  check_right(line[0]);
   check_right("adaptive_avg_pool3d in=1x1x1x64x64 out=1x256x1");
   check_right("adaptive_avg_pool3d in=1x1x1x256x2 out=1x1024x1");
   check_right("adaptive_avg_pool3d in=1x1x256x1x2 out=1024x1x1");
@@ -451,8 +335,8 @@ static void workspaces_have_a_flag_for_each_item(void **state) {
     assert_int_equal(cut.workspace_bytes, cut.items * 4);
     assert_int_equal(whole.workspace_bytes, 0);
   }
-  static const char *const averages[] = {"columns", "rows", "any"};
-  for (int i = 0; i < 3; i++)
+  static const char *const averages[] = {"rows", "any"};
+  for (int i = 0; i < 2; i++)
     assert_int_equal(choice_of("avg_pool2d in=1x1x99x99 kernel=2", averages[i]).workspace_bytes, 0);
 }
 
@@ -473,18 +357,13 @@ int main(void) {
       cmocka_unit_test(pairs_need_windows_that_slide_by_two),
       cmocka_unit_test(max_takes_channels_last),
       cmocka_unit_test(one_window_takes_many_planes),
-      cmocka_unit_test(columns_take_few_windows),
       cmocka_unit_test(divisors_that_floats_do_not_hold_are_left_to_any),
-      cmocka_unit_test(averages_take_channels_last),
+      cmocka_unit_test(averages_add_256_rows),
       cmocka_unit_test(gather_stages_8192_outputs),
       cmocka_unit_test(small_planes_are_gathered_in_one_piece),
       cmocka_unit_test(vectors_hold_the_outputs_of_their_cells),
       cmocka_unit_test(pairs_need_wide_rows),
-      cmocka_unit_test(columns_leave_wide_rows_of_high_windows),
-      cmocka_unit_test(rows_hold_16384_quotients),
-      cmocka_unit_test(averages_of_channels_last_have_room),
       cmocka_unit_test(boxes_have_the_sizes_that_were_measured),
-      cmocka_unit_test(boxes_of_rows_have_room_between_rows),
       cmocka_unit_test(boxes_of_rows_touch_1024_rows),
       cmocka_unit_test(full_boxes_are_computed),
       cmocka_unit_test(workspaces_have_a_flag_for_each_item),

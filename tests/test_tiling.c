@@ -57,7 +57,10 @@ static void check_box(const struct pg_tiling *t, const struct pg_pooling *p,
   assert_true(pg_length(b->h) <= t->h && pg_length(b->w) <= t->w);
   assert_int_equal(b->cells, pg_length(b->d) * pg_length(b->h) * pg_length(b->w));
   assert_int_equal(b->whole, b->cells == cells_of(p));
-  if (t->interleaved) assert_int_equal(b->first / p->c, (b->first + b->planes - 1) / p->c);
+  if (t->interleaved && t->planes < p->c)
+    assert_int_equal(b->first / p->c, (b->first + b->planes - 1) / p->c);
+  else if (t->interleaved)
+    assert_true(b->first % p->c == 0 && b->planes % p->c == 0);
 }
 
 static void check_items(const struct pg_tiling *t, const struct pg_pooling *p) {
@@ -136,6 +139,23 @@ static void square_items_hold_every_cell_once(void **state) {
     assert_true(t.planes == 1 && t.d == 1 && !t.interleaved);
     assert_int_equal(t.w, least(width, p.w.in));
     assert_int_equal(t.h, least(cells / width, p.h.in));
+    check_items(&t, &p);
+  }
+}
+
+/* Interleaved boxes may have all channels of several n. */
+static void boxes_of_several_n_hold_every_cell_once(void **state) {
+  (void)state;
+  uint64_t seed = 123456789;
+  for (int round = 0; round < 3000; round++) {
+    const struct pg_pooling p = any_pooling(&seed, 12);
+    const struct pg_tiling sizes = {.interleaved = true,
+                                    .planes = p.c * any_of(&seed, 1, 4),
+                                    .d = p.d.in,
+                                    .h = p.h.in,
+                                    .w = p.w.in};
+    const struct pg_tiling t = pg_tile_boxes(&p, &sizes);
+    assert_int_equal(t.planes, sizes.planes);
     check_items(&t, &p);
   }
 }
@@ -389,6 +409,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(flat_items_hold_every_cell_once),
       cmocka_unit_test(square_items_hold_every_cell_once),
+      cmocka_unit_test(boxes_of_several_n_hold_every_cell_once),
       cmocka_unit_test(whole_planes_hold_every_cell_once),
       cmocka_unit_test(interleaved_items_hold_every_cell_once),
       cmocka_unit_test(channels_are_halved_until_boxes_are_wide),

@@ -18,7 +18,7 @@ struct pg_box pg_box_of(const struct pg_tiling *t, const struct pg_pooling *p, i
   i /= t->h_items;
   const int64_t d = i % t->d_items;
   i /= t->d_items;
-  if (t->interleaved) { /* groups of channels begin anew with every n */
+  if (t->interleaved && t->planes < p->c) { /* groups of channels begin anew with every n */
     const int64_t groups = t->plane_items / p->n;
     const struct pg_range c = cut(i % groups, t->planes, p->c);
     box.first = i / groups * p->c + c.begin;

@@ -83,9 +83,9 @@ struct pg_problem {
  * is a box: d x h x w cells, fewer at the ends of the axes, in each of `planes` planes that follow
  * each other in n * C + c.  Items are counted along w first, then h, d and planes.
  *
- * Interleaved: the planes of an item are channels of one n, and in every tensor channels are
- * neighbours in memory.  Otherwise rows are cut only when a box is one row, slices only when it is
- * one slice, unless the method allows more. */
+ * Interleaved: the planes of an item are channels of one n, or all channels of several, and in
+ * every tensor channels are neighbours in memory.  Otherwise rows are cut only when a box is one
+ * row, slices only when it is one slice, unless the method allows more. */
 struct pg_tiling {
   bool interleaved;
   int64_t planes, d, h, w;

@@ -16,13 +16,17 @@ static struct pg_tiling counted(struct pg_tiling t, const struct pg_pooling *p) 
   t.d_items = pg_ceil_div(p->d.in, t.d);
   t.h_items = pg_ceil_div(p->h.in, t.h);
   t.w_items = pg_ceil_div(p->w.in, t.w);
-  t.plane_items =
-      t.interleaved ? p->n * pg_ceil_div(p->c, t.planes) : pg_ceil_div(p->n * p->c, t.planes);
+  t.plane_items = t.interleaved && t.planes < p->c ? p->n * pg_ceil_div(p->c, t.planes)
+                                                   : pg_ceil_div(p->n * p->c, t.planes);
   return t;
 }
 
 int64_t pg_tiling_items(const struct pg_tiling *t) {
   return t->plane_items * t->d_items * t->h_items * t->w_items;
+}
+
+struct pg_tiling pg_tile_boxes(const struct pg_pooling *p, const struct pg_tiling *sizes) {
+  return counted(*sizes, p);
 }
 
 struct pg_tiling pg_tile_flat(const struct pg_pooling *p, int64_t cells) {

@@ -28,6 +28,10 @@ struct pg_tiling pg_tile_interleaved(const struct pg_facts *facts, int64_t row, 
 /* Boxes that are whole planes: several where these have fewer than `cells` cells. */
 struct pg_tiling pg_tile_planes(const struct pg_pooling *pool, int64_t cells);
 
+/* Boxes of the size that *sizes has.  Interleaved ones may have the channels of several n, if it is
+ * all of them. */
+struct pg_tiling pg_tile_boxes(const struct pg_pooling *pool, const struct pg_tiling *sizes);
+
 int64_t pg_tiling_items(const struct pg_tiling *tiling);
 
 #ifdef __cplusplus

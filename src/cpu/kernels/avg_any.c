@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Average-backward of any problem, in plain C.  It is used for doubles, for windows so long that
- * scratch memory cannot hold the outputs of a box, for more outputs than cells, for divisors that
- * fp32 may not represent, and for an empty gradOutput, which leaves zeros.
+ * scratch memory cannot hold what a row of cells needs, for divisors that fp32 may not represent,
+ * and for an empty gradOutput, which leaves zeros.
  *
  * The sum over windows is taken axis by axis, as in avg_rows.c: a row of outputs is divided and
  * expanded along W, the expanded row is added to every row of its windows, and the slices that this

@@ -1,124 +1,496 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Average-backward for cells that lie in many windows, or in high ones.
+/* Average-backward, planar and with channels as neighbours: a row is a run of elements in either
+ * case (avg_quotients.h).
  *
- * The sum over the windows of a cell is a sum along D of sums along H of sums along W.  So a cell
- * costs as many additions as the sum of the numbers of windows that it lies in along the axes, and
- * not their product.  Each output is divided once.  Each row of quotients is expanded along W: the
- * quotients that a cell needs are added up, one float per cell.  The expanded rows that a row of
- * cells needs are added along H, and those sums along D.  Of rows of cells that lie in the same
- * windows one is computed, and copied.  With few windows per cell avg_columns.c is faster, because
- * it does not store expanded rows. */
-#include "cpu/kernels/avg_quotients.h"
+ * The sum over the windows of a cell is a sum along D of sums along H of sums along W.  So each
+ * output is divided once, each row of quotients is expanded along W (avg_expand.h), and a row of
+ * cells adds the expanded rows that it needs along H and D.  Rows of cells that lie in the same
+ * windows are computed once, and so are slices.
+ *
+ * A box is computed from top to bottom.  Rows of outputs are divided and expanded when the first
+ * row of cells needs them, and take turns in as many places as a cell needs.  Small planes are
+ * piled: a box is several of them, whose outputs are divided as one run and expanded together. */
+#include "cpu/kernels/avg_tiling.h"
+
+enum {
+  CHUNK = 1024,   /* elements that are computed between two writes */
+  LONG_ROW = 1024 /* elements of a row that is copied rather than computed again */
+};
+
+/* Rows of cells of the box that are computed together: each lies in the windows of `height` rows of
+ * outputs.  They are a band, or windows slide by one row from each to the next; if expanded rows
+ * follow each other, such rows are one run. */
+struct row_band {
+  int32_t first, height, count;
+  bool slides;
+};
 
 struct avg_rows {
   struct quotients q;
-  int64_t pitch; /* between expanded rows */
-  _Alignas(LINE) float expanded[AVG_STAGED + 2 * LANES];
-  _Alignas(LINE) element row[PG_BOX_WIDTH + LANES]; /* the latest row of cells */
+  struct expansion x; /* along W */
+  struct expansion y; /* in flat piles: along H, or along all axes at once */
+  struct layout in;
+  bool pile, compact;  /* compact: expanded rows follow each other */
+  bool flat;           /* a pile whose cells are all expanded before the first is rounded */
+  bool at_a_time;      /* and along all axes at once */
+  const element *grad; /* the first output of the plane that is computed */
+  element *to;         /* and its first cell */
+  /* Rows go to gradInput directly if they end before here by a vector or two: vectors are stored
+   * beyond the end of a row, and what they overwrite must be computed later. */
+  const element *direct_end;
+  int64_t pitch;              /* between expanded rows */
+  int64_t d_places, h_places; /* slices of expanded rows, and rows of a slice */
+  int64_t group;              /* so many rows of outputs are divided before they are expanded */
+  int64_t at_once;            /* the most rows of cells that are computed together */
+  struct pg_range rows;       /* of cells that the bands are for */
+  bool slides;                /* and where windows slide by one row, they were looked for */
+  int64_t bands;
+  struct row_band band[PG_BOX_ROWS];
+  struct pg_cover plane; /* of a plane, as if it were one row */
+  int32_t plane_first[PILE + PG_COVER_SLACK], plane_count[PILE + PG_COVER_SLACK];
+  int64_t slice[AVG_WINDOWS]; /* which slice of outputs is in a place */
+  int64_t done[AVG_WINDOWS];  /* and how many of its rows are expanded */
+  _Alignas(LINE) float quotient[AVG_OUTPUTS + 4 * LANES];
+  _Alignas(LINE) float expanded[AVG_EXPANDED + EXPAND_RUN + 4 * LANES];
+  _Alignas(LINE) element row[AVG_ROW + 4 * LANES]; /* of cells that do not follow each other */
+  struct slab_writer writer;
 };
 _Static_assert(sizeof(struct avg_rows) <= PG_SCRATCH_BYTES, "rows need more scratch");
 
-static inline __attribute__((always_inline)) void expand_row(const struct pg_cover *m,
-                                                             const float *quotient,
-                                                             const bool by_one, float *to) {
-  for (int64_t w = 0; w < pg_length(m->cells); w += LANES) {
-    const float *from = quotient + m->first[w];
-    floats sum = zeros();
-    if (by_one) {
-      sum = load_f32(from);
-      for (int64_t i = 1; i < m->most; i++) sum = add(sum, load_f32(from + i));
-    } else {
-      const ints lane = sub_i(load_i32(m->first + w), all_i(m->first[w]));
-      const ints count = load_i32(m->count + w);
-      for (int64_t i = 0; i < m->most; i++)
-        sum = add_above(sum, permute(load_f32(from + i), lane), count, all_i((int32_t)i));
+/* --- Expanding along W --- */
+
+static const element *first_output(const struct avg_rows *k, const struct pg_box *b,
+                                   int64_t plane) {
+  const struct pg_avg_backward *a = k->q.args;
+  const int64_t p = b->first + plane * k->q.unit, c = a->pool.c;
+  return (const element *)a->grad_out +
+         pg_offset(&a->out_strides, p / c, p % c, k->q.cover.d.outputs.begin,
+                   k->q.cover.h.outputs.begin, k->q.cover.w.outputs.begin);
+}
+
+/* Divides a row of outputs; where windows slide by one cell, zeros come before and behind it. */
+static void divide_output_row(struct avg_rows *k, const element *grad, int64_t outer, float *to) {
+  const struct expansion *x = &k->x;
+  divide_row(&k->q, grad, divisors_of(&k->q.divisors, outer), to + x->zeros_before);
+  if (x->kind != EXPAND_SHIFT_BY_ONE) return;
+  for (int64_t i = 0; i < x->zeros_before; i++) to[i] = 0;
+  for (int64_t i = x->zeros_before + pg_length(k->q.cover.w.outputs) * x->unit; i < x->pitch;
+       i += LANES)
+    store_f32(to + i, zeros());
+}
+
+/* The expanded rows that a slice of cells needs: where the slices of them begin, the first of which
+ * is that of output slice `od`; and in which place of a slice row `oh` is. */
+struct turn {
+  float *slice[AVG_WINDOWS];
+  int64_t od, depth;
+  int64_t oh, place;
+  int64_t done; /* rows that all slices have */
+};
+
+static void begin_turn(struct avg_rows *k, int64_t plane, int64_t d, struct turn *t) {
+  const int64_t size = k->h_places * k->pitch + (k->pile ? 0 : LANES);
+  t->od = k->q.cover.d.first[d];
+  t->depth = k->q.cover.d.count[d];
+  t->oh = t->place = t->done = 0;
+  for (int64_t i = 0; i < t->depth; i++) {
+    const int64_t place = k->pile ? plane * k->d_places + t->od + i : (t->od + i) % k->d_places;
+    t->slice[i] = k->expanded + place * size;
+  }
+}
+
+/* The place of row oh, which is not before the last one that was asked for. */
+static inline int64_t place_of(const struct avg_rows *k, struct turn *t, int64_t oh) {
+  t->place += oh - t->oh;
+  t->oh = oh;
+  while (t->place >= k->h_places) t->place -= k->h_places;
+  return t->place;
+}
+
+/* Divides and expands `count` rows of outputs, which begin with row oh of slice od.  All are
+ * divided before the first is expanded, because what was stored just now cannot be loaded at other
+ * addresses without waiting. */
+static void expand_group(struct avg_rows *k, int64_t od, int64_t oh, int64_t count, float *slice) {
+  const struct expansion *x = &k->x;
+  const struct divisors *v = &k->q.divisors;
+  const int64_t *s = k->q.args->out_strides.of;
+  const bool run = k->compact && v->same && k->q.out.slices && k->q.unit == k->q.out.unit &&
+                   pg_length(k->q.cover.w.outputs) == k->q.args->pool.w.out &&
+                   x->kind != EXPAND_SHIFT_BY_ONE;
+  if (run)
+    divide_run(&k->q, k->grad + od * s[PG_D] + oh * s[PG_H], count * x->pitch,
+               (struct divisor_run){v->table, 0, k->q.ahead},
+               x->kind == EXPAND_SAME ? slice + oh * k->pitch : k->quotient);
+  for (int64_t i = 0; i < count && !run; i++) {
+    float *to = x->kind == EXPAND_SAME ? slice + (oh + i) % k->h_places * k->pitch
+                                       : k->quotient + i * x->pitch;
+    divide_output_row(k, k->grad + od * s[PG_D] + (oh + i) * s[PG_H],
+                      v->same ? 0 : v->d_extent[od] * (int64_t)v->h_extent[oh + i], to);
+  }
+  for (int64_t i = 0; i < count && x->kind != EXPAND_SAME; i += x->rows)
+    expand(x, k->quotient + i * x->pitch, k->q.cover.w.most,
+           slice + (oh + i) % k->h_places * k->pitch);
+}
+
+/* Expands the rows of outputs up to `end` of the slices that are needed, and from `begin` on where
+ * none are expanded yet. */
+static void expand_needed(struct avg_rows *k, struct turn *t, int64_t begin, int64_t end) {
+  const int64_t rows = pg_length(k->q.cover.h.outputs);
+  t->done = rows;
+  for (int64_t i = 0; i < t->depth; i++) {
+    const int64_t od = t->od + i, place = od % k->d_places;
+    if (k->slice[place] != od) k->done[place] = begin;
+    k->slice[place] = od;
+    while (k->done[place] < end) {
+      const int64_t count = least(k->group, rows - k->done[place]);
+      expand_group(k, od, k->done[place], count, t->slice[i]);
+      k->done[place] += count;
     }
-    store_f32(to + w, sum);
+    t->done = least(t->done, k->done[place]);
   }
 }
 
-/* Expands all rows of quotients of a plane. */
-static void expand_plane(struct avg_rows *k) {
-  const struct pg_box_cover *m = &k->q.cover;
-  const int64_t rows = pg_length(m->d.outputs) * pg_length(m->h.outputs);
-  for (int64_t i = 0; i < rows; i++) {
-    const float *quotient = k->q.quotient + i * k->q.pitch;
-    float *to = k->expanded + i * k->pitch;
-    if (m->w.by_one)
-      expand_row(&m->w, quotient, true, to);
-    else
-      expand_row(&m->w, quotient, false, to);
-  }
+/* Makes the divisors of all outputs of a pile, one row behind the other. */
+static void make_pile_divisors(struct avg_rows *k, int64_t planes) {
+  struct divisors *v = &k->q.divisors;
+  const int64_t depth = pg_length(v->od), height = pg_length(v->oh);
+  const int64_t rows = planes * depth * height, row = pg_length(v->ow) * v->repeat;
+  if (v->tables == rows) return;
+  for (int64_t i = 0; i < rows; i++)
+    make_divisors(v, v->d_extent[i / height % depth] * (int64_t)v->h_extent[i % height],
+                  v->table + i * row, AVG_DIVISORS / 2);
+  v->tables = rows;
 }
 
-/* Computes a row of cells: the sum over `depth` slices of the sums of `height` expanded rows. */
-static inline void add_expanded(const struct avg_rows *k, const float *first, int64_t depth,
-                                int64_t height, element *to) {
-  const struct pg_box_cover *m = &k->q.cover;
-  const int64_t slice = pg_length(m->h.outputs) * k->pitch;
-  for (int64_t w = 0; w < pg_length(m->w.cells); w += LANES) {
-    floats total = zeros();
-    for (int64_t d = 0; d < depth; d++) {
-      const float *row = first + d * slice + w;
-      floats sum = load_f32(row);
-      for (int64_t h = 1; h < height; h++) sum = add(sum, load_f32(row + h * k->pitch));
-      total = d == 0 ? sum : add(total, sum);
+/* Makes the cover of a plane whose windows do not overlap. */
+static void make_plane_cover(struct avg_rows *k) {
+  const struct pg_cover *md = &k->q.cover.d, *mh = &k->q.cover.h, *mw = &k->q.cover.w;
+  struct pg_cover *m = &k->plane;
+  int64_t at = 0;
+  *m = (struct pg_cover){.first = k->plane_first, .count = k->plane_count, .most = 1};
+  for (int64_t d = 0; d < pg_length(md->cells); d++)
+    for (int64_t h = 0; h < pg_length(mh->cells); h++) {
+      const int32_t slice = md->first[d] * (int32_t)pg_length(mh->outputs);
+      const int32_t row = (slice + mh->first[h]) * (int32_t)pg_length(mw->outputs);
+      const int32_t count = md->count[d] * mh->count[h];
+      for (int64_t w = 0; w < pg_length(mw->cells); w++, at++) {
+        m->first[at] = row + mw->first[w];
+        m->count[at] = count * mw->count[w];
+      }
     }
-    store_packed(to + w, pack(total));
-  }
+  m->cells.end = at;
+  m->outputs.end = pg_length(md->outputs) * pg_length(mh->outputs) * pg_length(mw->outputs);
 }
 
-/* Computes the rows [begin, end) of slice d. */
-static void add_slice_rows(struct avg_rows *k, const struct destination *t, int64_t d,
-                           int64_t begin, int64_t end) {
-  const struct pg_cover *mh = &k->q.cover.h, *md = &k->q.cover.d;
+/* Very short rows would be computed with mostly empty vectors.  So if no windows overlap, planes
+ * that follow each other are expanded as if they were rows. */
+static bool flatten_planes(struct avg_rows *k) {
+  const struct pg_box_cover *m = &k->q.cover;
+  const struct pg_axis axis = pg_axis_unit();
+  if (!k->pile || !k->in.all || m->d.most > 1 || m->h.most > 1 || m->w.most > 1) return false;
+  if (k->y.cells.begin != 0) make_plane_cover(k);
+  make_expansion(&k->y, &k->plane, &axis, k->q.unit, true);
+  return k->y.kind == EXPAND_LANES || k->y.kind == EXPAND_SAME;
+}
+
+/* If they do, but rows are shorter than a vector, planes without depth are expanded along H in the
+ * same way as rows along W. */
+static bool flatten_slices(struct avg_rows *k) {
+  const struct pg_box_cover *m = &k->q.cover;
+  const struct pg_axis axis = pg_axis_unit();
+  if (!k->pile || !k->in.all || k->x.count >= LANES) return false;
+  if (pg_length(m->d.cells) > 1 || pg_length(m->d.outputs) > 1) return false;
+  make_expansion(&k->y, &m->h, &axis, k->x.count, true);
+  return k->y.kind == EXPAND_LANES || k->y.kind == EXPAND_SAME;
+}
+
+static void expand_all(const struct expansion *x, int64_t rows, const float *from, float *to,
+                       int64_t most_windows) {
+  for (int64_t i = 0; i < rows; i += x->rows)
+    expand(x, from + i * x->pitch, most_windows, to + i * x->count);
+}
+
+/* Divides and expands all outputs of a pile of planes.  Returns the expanded rows, or the sums of
+ * all cells in flat piles. */
+static float *expand_pile(struct avg_rows *k, const struct pg_box *b, int64_t planes) {
+  const struct pg_box_cover *m = &k->q.cover;
+  const int64_t rows = planes * pg_length(m->d.outputs) * pg_length(m->h.outputs);
+  const int64_t outputs = rows * pg_length(m->w.outputs) * k->q.unit;
+  const bool same = k->q.divisors.same;
+  if (!same) make_pile_divisors(k, planes);
+  const struct divisor_run by = {k->q.divisors.table, same ? 0 : AVG_DIVISORS / 2, k->q.ahead};
+  float *from = k->quotient, *to = k->expanded;
+  if (!k->at_a_time && k->x.kind == EXPAND_SAME) {
+    from = k->expanded;
+    to = k->quotient;
+  }
+  divide_run(&k->q, first_output(k, b, 0), outputs, by, from);
+  if (!k->at_a_time && k->x.kind != EXPAND_SAME) {
+    expand_all(&k->x, rows, from, to, m->w.most);
+    from = k->expanded;
+    to = k->quotient;
+  }
+  if (!k->flat || k->y.kind == EXPAND_SAME) return from;
+  expand_all(&k->y, planes, from, to, k->at_a_time ? 1 : m->h.most);
+  return to;
+}
+
+/* --- Writing --- */
+
+/* Copies a row of cells that do not follow each other in gradInput. */
+static void copy_cells(const struct avg_rows *k, element *to) {
+  const int64_t stride = k->q.args->in_strides.of[PG_W], unit = k->q.unit;
   const int64_t width = pg_length(k->q.cover.w.cells);
-  const float *slice = k->expanded + md->first[d] * pg_length(mh->outputs) * k->pitch;
-  for (int64_t h = begin; h < end; h++) {
-    const int64_t depth = mh->count[h] > 0 ? md->count[d] : 0;
-    if (h == begin || !in_same_windows(mh, h))
-      add_expanded(k, slice + mh->first[h] * k->pitch, depth, mh->count[h], k->row);
-    memcpy(t->at + (h - begin) * t->row, k->row, (size_t)width * sizeof *k->row);
+  for (int64_t w = 0; w < width && unit == 1; w++) to[w * stride] = k->row[w];
+  for (int64_t w = 0; w < width && unit > 1; w++)
+    copy_bytes(to + w * stride, k->row + w * unit, unit * (int64_t)sizeof *to,
+               k->writer.nontemporal);
+}
+
+/* Where the rows of a slice go that follow each other in gradInput. */
+struct cursor {
+  element *at; /* in the writer's room; NULL: nowhere yet */
+  int64_t filled;
+};
+
+static void cursor_end(struct avg_rows *k, struct cursor *c) {
+  if (c->at != NULL) slab_advance(&k->writer, c->filled * (int64_t)sizeof *c->at);
+  c->at = NULL;
+  c->filled = 0;
+}
+
+/* Computes the rows of a band, of which the first belongs at `to`. */
+static inline void write_band(struct avg_rows *k, struct band *b, const struct row_band *rows,
+                              struct cursor *c, element *to) {
+  const int64_t width = b->width, stride = k->q.args->in_strides.of[PG_H];
+  if (rows->count > k->at_once && !rows->slides && width >= LONG_ROW && !k->writer.held) {
+    b->count = 1;
+    make_band(&k->x, b, k->row);
+    for (int64_t i = 0; i < rows->count; i++)
+      copy_bytes(to + i * stride, k->row, width * (int64_t)sizeof *to, k->writer.nontemporal);
+    return;
+  }
+  for (int64_t left = rows->count, count; left > 0; left -= count, to += count * stride) {
+    count = least(left, k->at_once);
+    b->count = rows->slides ? 1 : count;
+    b->width = rows->slides ? count * width : width;
+    if (k->direct_end - to >= count * width + 2 * LANES) {
+      make_band(&k->x, b, to);
+    } else {
+      if (c->at == NULL) c->at = (element *)(void *)slab_place(&k->writer, to);
+      make_band(&k->x, b, c->at);
+      c->at += count * width;
+      c->filled += count * width;
+      if (stride != width || c->filled > CHUNK) cursor_end(k, c);
+    }
+    if (left == count) break;
+    for (int64_t i = 0; rows->slides && i < b->depth * b->height; i++)
+      b->rows[i] += count * k->pitch;
+  }
+  b->width = width;
+}
+
+/* The same where the cells of a row do not follow each other in gradInput. */
+static void scatter_band(struct avg_rows *k, struct band *b, const struct row_band *rows,
+                         element *to) {
+  const int64_t stride = k->q.args->in_strides.of[PG_H];
+  b->count = 1;
+  for (int64_t i = 0; i < rows->count; i++) {
+    if (i == 0 || rows->slides) make_band(&k->x, b, k->row);
+    copy_cells(k, to + i * stride);
+    for (int64_t j = 0; rows->slides && j < b->depth * b->height; j++) b->rows[j] += k->pitch;
   }
 }
 
-static void make_plane_of_rows(struct avg_rows *k, const struct pg_box *b, struct destination *t) {
-  const int64_t rows = rows_at_once(b);
-  for (int64_t d = 0; d < pg_length(b->d); d++) {
-    if (t->writer == NULL && in_same_windows(&k->q.cover.d, d)) {
-      copy_slice(t, b, d);
+/* Rounds and writes the cells of a flat pile. */
+static void write_flat(struct avg_rows *k, const float *from, int64_t count) {
+  struct band b;
+  b.depth = b.height = b.count = 1;
+  for (int64_t i = 0; i < count; i += CHUNK) {
+    element *to = k->to + i;
+    b.width = least(CHUNK, count - i);
+    b.rows[0] = from + i;
+    if (k->direct_end - to >= b.width + 2 * LANES) {
+      make_run(&b, to, 1, 1);
       continue;
     }
-    for (int64_t h = 0; h < pg_length(b->h); h += rows) {
-      const int64_t end = least(h + rows, pg_length(b->h));
-      begin_rows(t, d, h);
-      add_slice_rows(k, t, d, h, end);
-      end_rows(t, (end - h) * pg_length(b->w));
+    make_run(&b, (element *)(void *)slab_place(&k->writer, to), 1, 1);
+    slab_advance(&k->writer, b.width * (int64_t)sizeof *to);
+  }
+}
+
+/* Finds the expanded rows of a band, the first of which are in this place. */
+static inline void find_rows(const struct avg_rows *k, const struct turn *t, int64_t place,
+                             struct band *b) {
+  const int64_t places = k->h_places, pitch = k->pitch, height = b->height;
+  const float **row = b->rows;
+  for (int64_t i = 0; i < b->depth; i++) {
+    const float *slice = t->slice[i];
+    for (int64_t j = 0; j < height; j++)
+      *row++ = slice + (place + j < places ? place + j : place + j - places) * pitch;
+  }
+}
+
+/* Computes slice d of the plane. */
+static void make_slice(struct avg_rows *k, int64_t plane, int64_t d) {
+  const int64_t stride = k->q.args->in_strides.of[PG_H];
+  const bool follow = k->in.rows && k->q.unit == k->in.unit;
+  element *to = k->to + d * k->q.args->in_strides.of[PG_D];
+  struct turn t;
+  struct band band;
+  struct cursor cursor = {NULL, 0};
+  begin_turn(k, plane, d, &t);
+  band.width = pg_length(k->q.cover.w.cells) * k->q.unit;
+  for (const struct row_band *b = k->band; b < k->band + k->bands; to += b++->count * stride) {
+    const int64_t end = b->first + b->height + (b->slides ? b->count - 1 : 0);
+    if (!k->pile && b->height > 0 && t.done < end) expand_needed(k, &t, b->first, end);
+    band.height = b->height;
+    band.depth = b->height > 0 ? t.depth : 0;
+    const int64_t place = place_of(k, &t, b->first);
+    find_rows(k, &t, place, &band);
+    if (follow)
+      write_band(k, &band, b, &cursor, to);
+    else
+      scatter_band(k, &band, b, to);
+  }
+  cursor_end(k, &cursor);
+}
+
+/* Writes the slices [d, end), which are the same, and the first of which is in the writer's room:
+ * in its last `bytes`. */
+static void repeat_slice(struct avg_rows *k, struct pg_range d, int64_t bytes) {
+  struct slab_writer *w = &k->writer;
+  const element *first = k->to + d.begin * k->q.args->in_strides.of[PG_D];
+  const char *from = w->room[w->which] + w->end - bytes;
+  if (!w->nontemporal) {
+    slab_flush(w);
+    from = (const char *)first;
+  }
+  for (d.begin++; d.begin < d.end; d.begin++) {
+    element *slice = k->to + d.begin * k->q.args->in_strides.of[PG_D];
+    if (bytes >= SLAB_FULL || (void *)slice != w->next) {
+      copy_bytes(slice, from, bytes, w->nontemporal);
+      continue;
     }
+    char *at = slab_place(w, slice);
+    memcpy(at, from, (size_t)bytes);
+    slab_advance(w, bytes);
+    from = at;
+  }
+}
+
+static void make_plane(struct avg_rows *k, const struct pg_box *b, int64_t plane) {
+  const struct pg_cover *m = &k->q.cover.d;
+  const int64_t slice = pg_length(b->w) * pg_length(b->h) * k->q.unit;
+  const bool follow =
+      k->in.slices && k->q.unit == k->in.unit && pg_length(b->w) == k->q.args->pool.w.in;
+  const bool together = follow && slice <= SLAB_ELEMENTS;
+  for (int64_t i = 0; i < k->d_places && !k->pile; i++) k->slice[i] = -1;
+  for (int64_t d = 0, end; d < pg_length(b->d); d = end) {
+    for (end = d + 1; together && end < pg_length(b->d) && in_same_windows(m, end);) end++;
+    k->writer.held = end > d + 1 && k->writer.nontemporal;
+    element *first = k->to + d * k->q.args->in_strides.of[PG_D];
+    if (k->writer.held && k->writer.end >= SLAB_FULL) slab_turn(&k->writer);
+    if (!k->writer.nontemporal && !k->pile && follow) k->direct_end = first + slice;
+    make_slice(k, plane, d);
+    k->writer.held = false;
+    if (end > d + 1) repeat_slice(k, (struct pg_range){d, end}, slice * (int64_t)sizeof(element));
+  }
+}
+
+static element *first_cell_of(const struct avg_rows *k, const struct pg_box *b, int64_t plane) {
+  const struct pg_avg_backward *a = k->q.args;
+  const int64_t p = b->first + plane * k->q.unit, c = a->pool.c;
+  return (element *)a->grad_in +
+         pg_offset(&a->in_strides, p / c, p % c, b->d.begin, b->h.begin, b->w.begin);
+}
+
+/* --- Items --- */
+
+/* Where expanded rows follow each other, up to SLIDES rows from each to the next of which windows
+ * slide by one row are computed together. */
+static void make_row_bands(struct avg_rows *k, bool slides) {
+  enum { SLIDES = 8 };
+  const struct pg_cover *m = &k->q.cover.h;
+  if (is_same_range(k->rows, m->cells) && k->slides == slides) return;
+  k->rows = m->cells;
+  k->slides = slides;
+  k->bands = 0;
+  for (int64_t h = 0; h < pg_length(m->cells); h++) {
+    struct row_band *b = k->bands > 0 ? &k->band[k->bands - 1] : NULL;
+    const bool same_height = b != NULL && m->count[h] == b->height;
+    if (in_same_windows(m, h) && !b->slides)
+      b->count++;
+    else if (slides && same_height && (b->slides || b->count == 1) && b->count < SLIDES &&
+             m->first[h] == b->first + b->count) {
+      b->slides = true;
+      b->count++;
+    } else
+      k->band[k->bands++] = (struct row_band){m->first[h], m->count[h], 1, false};
+  }
+}
+
+/* How the expanded rows of a box are arranged. */
+static void arrange_rows(struct avg_rows *k, int64_t unit) {
+  const struct pg_box_cover *m = &k->q.cover;
+  const struct pg_pooling *p = &k->q.facts->pool;
+  const int64_t rows = most(1, pg_length(m->h.outputs)), width = pg_length(m->w.cells) * unit;
+  const bool deep = pg_length(m->d.cells) > 1;
+  k->d_places = k->pile ? pg_length(m->d.outputs) : most(1, m->d.most);
+  k->compact = k->pile || rows * width * k->d_places + EXPAND_RUN <= AVG_EXPANDED;
+  make_expansion(&k->x, &m->w, &p->w, unit, k->pile || (k->compact && k->d_places == 1));
+  k->group = group_of(k->x.pitch);
+  if (k->group > k->x.rows) k->group -= k->group % k->x.rows;
+  k->pitch = k->compact ? k->x.count : round_up(k->x.count) + LANES;
+  k->h_places = k->compact || deep ? rows : least(rows, most(1, m->h.most) + k->group - 1);
+  k->at_once = 1;
+  if (k->q.args->in_strides.of[PG_H] == width)
+    k->at_once = most(1, (SLAB_ELEMENTS - CHUNK) / width);
+  make_row_bands(k, k->compact && !k->x.bands);
+}
+
+static void make_box(struct avg_rows *k, const struct pg_tiling *t, const struct pg_box *b) {
+  const int64_t unit = t->interleaved ? least(b->planes, k->in.unit) : 1;
+  const int64_t planes = b->planes / unit;
+  begin_box(&k->q, b, unit);
+  k->flat = k->at_a_time = flatten_planes(k);
+  if (!k->flat) {
+    arrange_rows(k, unit);
+    k->flat = flatten_slices(k);
+  }
+  const float *sums = k->pile ? expand_pile(k, b, planes) : NULL;
+  k->direct_end = k->q.args->grad_in;
+  if (k->pile && k->in.all && !k->writer.nontemporal)
+    k->direct_end = first_cell_of(k, b, 0) + b->planes * b->cells;
+  if (k->flat) {
+    k->to = first_cell_of(k, b, 0);
+    write_flat(k, sums, b->planes * b->cells);
+    return;
+  }
+  for (int64_t i = 0; i < planes; i++) {
+    k->to = k->in.all && i > 0 ? k->to + b->cells * unit : first_cell_of(k, b, i);
+    if (!k->pile) k->grad = first_output(k, b, i);
+    make_plane(k, b, i);
   }
 }
 
 static void rows_items(const void *args, int64_t begin, int64_t end, struct pg_scratch *scratch) {
   const struct pg_task *task = args;
+  const struct pg_tiling *t = &task->choice.tiling;
+  const struct pg_facts *f = &task->problem.facts;
   struct avg_rows *k = scratch->room;
+  int64_t planes;
   begin_quotients(&k->q, task);
+  k->in = layout_of(&k->q.args->in_strides, &f->pool, false, t->interleaved);
+  k->x.cells = k->y.cells = k->rows = (struct pg_range){-1, -1};
+  k->pile = is_pile(&task->problem, &planes);
+  slab_begin(&k->writer, pg_prefers_nontemporal(f->grad_in_bytes));
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
-    const struct pg_box box = pg_box_of(&task->choice.tiling, &k->q.facts->pool, item);
-    begin_box(&k->q, &box);
-    k->pitch = round_up(pg_length(box.w));
-    for (int64_t i = 0; i < box.planes; i++) {
-      struct destination t = destination_of(&k->q.grad_in, &box, i, &k->q.writer, k->q.out);
-      divide_plane(&k->q, box.first + i);
-      expand_plane(k);
-      make_plane_of_rows(k, &box, &t);
-    }
-    if (!k->q.grad_in.contiguity.rows) write_box(&k->q.grad_in, &box, k->q.out);
+    const struct pg_box box = pg_box_of(t, &f->pool, item);
+    make_box(k, t, &box);
   }
-  end_quotients(&k->q);
-}
-
-static bool rows_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
-  return tile_quotients(&problem->facts, tiling);
+  slab_flush(&k->writer);
+  if (k->writer.nontemporal) fence_nontemporal();
 }
 
 const struct pg_cpu_method VARIANT(avg_rows) = {

@@ -138,6 +138,14 @@ static inline ints permute_i(ints v, ints lane) { return _mm256_permutevar8x32_e
 static inline floats add_where(floats sum, floats term, __m256i mask) {
   return _mm256_add_ps(sum, _mm256_and_ps(term, _mm256_castsi256_ps(mask)));
 }
+static inline floats permute_two(floats low, floats high, ints lane) {
+  const __m256 second = _mm256_castsi256_ps(_mm256_cmpgt_epi32(lane, _mm256_set1_epi32(7)));
+  return _mm256_blendv_ps(permute(low, lane), permute(high, lane), second);
+}
+static inline ints load_u8(const uint8_t *p) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p));
+}
+
 static inline floats add_equal(floats sum, floats term, ints a, ints b) {
   return add_where(sum, term, _mm256_cmpeq_epi32(a, b));
 }

@@ -119,6 +119,13 @@ static inline bool in_31_bits(const int64_t *p, int64_t count) {
 static inline floats permute(floats v, ints lane) { return _mm512_permutexvar_ps(lane, v); }
 static inline ints permute_i(ints v, ints lane) { return _mm512_permutexvar_epi32(lane, v); }
 
+static inline floats permute_two(floats low, floats high, ints lane) {
+  return _mm512_permutex2var_ps(low, lane, high);
+}
+static inline ints load_u8(const uint8_t *p) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
+}
+
 static inline floats add_equal(floats sum, floats term, ints a, ints b) {
   return _mm512_mask_add_ps(sum, _mm512_cmpeq_epi32_mask(a, b), sum, term);
 }

@@ -154,6 +154,18 @@ static inline ints permute_i(ints v, ints lane) {
   return vreinterpretq_s32_u8(permute_bytes(vreinterpretq_u8_s32(v), lane));
 }
 
+static inline floats permute_two(floats low, floats high, ints lane) {
+  const int32x4_t at = vmlaq_s32(vdupq_n_s32(0x03020100), lane, vdupq_n_s32(0x04040404));
+  const uint8x16x2_t both = {{vreinterpretq_u8_f32(low), vreinterpretq_u8_f32(high)}};
+  return vreinterpretq_f32_u8(vqtbl2q_u8(both, vreinterpretq_u8_s32(at)));
+}
+static inline ints load_u8(const uint8_t *p) {
+  uint32_t bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  const uint8x8_t narrow = vreinterpret_u8_u32(vdup_n_u32(bytes));
+  return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(narrow))));
+}
+
 /* A sum that began at +0 is never -0, so adding +0 changes nothing. */
 static inline floats add_where(floats sum, floats term, uint32x4_t mask) {
   return vaddq_f32(sum, vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(term), mask)));

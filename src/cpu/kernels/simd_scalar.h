@@ -157,6 +157,19 @@ static inline ints permute_i(ints v, ints lane) {
   return to;
 }
 
+/* Lane i of the result is lane lane[i] of the 2 * LANES lanes of low and high. */
+static inline floats permute_two(floats low, floats high, ints lane) {
+  floats to;
+  EACH_LANE to.at[i] = lane.at[i] < LANES ? low.at[lane.at[i]] : high.at[lane.at[i] - LANES];
+  return to;
+}
+
+static inline ints load_u8(const uint8_t *p) {
+  ints v;
+  EACH_LANE v.at[i] = p[i];
+  return v;
+}
+
 /* Adds term to sum in the lanes where a == b, or where count > rank.  The sum began at +0. */
 static inline floats add_equal(floats sum, floats term, ints a, ints b) {
   EACH_LANE sum.at[i] += a.at[i] == b.at[i] ? term.at[i] : 0;

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The third part of average-backward (avg_rows.c): a row of cells adds the expanded rows that it
+ * needs along H and D, and is rounded. */
+#ifndef PG_AVG_BANDS_H_
+#define PG_AVG_BANDS_H_
+
+#include "cpu/kernels/avg_expand.h"
+
+enum { AVG_WINDOWS = 256 /* the most rows of outputs in whose windows a cell lies */ };
+
+/* Rows of cells that lie in the same windows, or some of them. */
+struct band {
+  const float *rows[AVG_WINDOWS]; /* the expanded rows: `height` for each of `depth` slices */
+  int64_t depth, height;
+  int64_t count; /* rows of cells */
+  int64_t width; /* elements of each, which is also their distance */
+};
+
+/* The sums of LANES elements. */
+static inline __attribute__((always_inline)) floats add_rows(const struct band *b, int64_t at,
+                                                             const int64_t depth,
+                                                             const int64_t height) {
+  floats total = zeros();
+  for (int64_t d = 0; d < depth; d++) {
+    floats sum = load_f32(b->rows[d * height] + at);
+    for (int64_t h = 1; h < height; h++) sum = add(sum, load_f32(b->rows[d * height + h] + at));
+    total = d == 0 ? sum : add(total, sum);
+  }
+  return total;
+}
+
+/* Computes one row.  What the last vector stores beyond its end is overwritten later. */
+static inline __attribute__((always_inline)) void make_run(const struct band *b, element *to,
+                                                           const int64_t depth,
+                                                           const int64_t height) {
+  int64_t at = 0;
+  for (; at < b->width - LANES; at += LANES + LANES)
+    store_two(to + at, add_rows(b, at, depth, height), to + at + LANES,
+              add_rows(b, at + LANES, depth, height));
+  if (at < b->width) store_packed(to + at, pack(add_rows(b, at, depth, height)));
+}
+
+/* Computes several rows that are the same, from right to left, so that what a vector stores beyond
+ * the end of its row is overwritten by the row behind it. */
+static inline __attribute__((always_inline)) void make_copies(const struct band *b, element *to,
+                                                              const int64_t depth,
+                                                              const int64_t height) {
+  for (int64_t at = round_up(b->width) - LANES; at >= 0; at -= LANES) {
+    const packed v = pack(add_rows(b, at, depth, height));
+    for (int64_t i = 0; i < b->count; i++) store_packed(to + i * b->width + at, v);
+  }
+}
+
+/* The same where cells along W are bands as well. */
+static inline __attribute__((always_inline)) void make_cells(const struct expansion *x,
+                                                             const struct band *b, element *to,
+                                                             const int64_t depth,
+                                                             const int64_t height) {
+  const int64_t unit = x->unit;
+  for (int64_t i = 0; i < x->bands_count; to += x->repeat[i++] * unit)
+    for (int64_t n = 0; n < unit; n += LANES) {
+      const int64_t c = least(n, unit - LANES);
+      const packed v = pack(add_rows(b, i * unit + c, depth, height));
+      for (int64_t j = 0; j < b->count; j++)
+        for (int64_t w = 0; w < x->repeat[i]; w++)
+          store_packed(to + j * b->width + w * unit + c, v);
+    }
+}
+
+static inline void make_band(const struct expansion *x, const struct band *b, element *to) {
+  if (x->bands && b->depth == 1 && b->height == 1)
+    make_cells(x, b, to, 1, 1);
+  else if (x->bands)
+    make_cells(x, b, to, b->depth, b->height);
+  else if (b->count > 1 && b->depth == 1 && b->height == 1)
+    make_copies(b, to, 1, 1);
+  else if (b->count > 1)
+    make_copies(b, to, b->depth, b->height);
+  else if (b->depth == 1 && b->height == 1)
+    make_run(b, to, 1, 1);
+  else if (b->depth == 1 && b->height == 2)
+    make_run(b, to, 1, 2);
+  else if (b->depth == 1 && b->height == 3)
+    make_run(b, to, 1, 3);
+  else
+    make_run(b, to, b->depth, b->height);
+}
+
+#endif
