@@ -222,6 +222,23 @@ static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
   store_pairs_of_halves(p, pack_bf16(even), pack_bf16(odd));
 }
 
+static inline bool are_zeros(floats v, floats w) {
+  const __m256i bits = _mm256_castps_si256(_mm256_or_ps(v, w));
+  return _mm256_testz_si256(bits, bits);
+}
+static inline void stream_two_f32(float *p, floats v, floats w) {
+  _mm256_stream_ps(p, v);
+  _mm256_stream_ps(p + LANES, w);
+}
+static inline void stream_two_f16(uint16_t *p, floats v, floats w) {
+  _mm_stream_si128((void *)p, pack_f16(v));
+  _mm_stream_si128((void *)(p + LANES), pack_f16(w));
+}
+static inline void stream_two_bf16(uint16_t *p, floats v, floats w) {
+  _mm_stream_si128((void *)p, pack_bf16(v));
+  _mm_stream_si128((void *)(p + LANES), pack_bf16(w));
+}
+
 static inline void store_line_nontemporal(void *to, const void *from) {
   const __m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256((const __m256i *)from + 1);
   _mm256_stream_si256(to, a);

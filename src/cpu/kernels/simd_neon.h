@@ -220,7 +220,24 @@ static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) 
   store_pairs_bf16(p, even, odd);
 }
 
-/* An ordinary store: Arm's CPUs notice that a whole line is written and do not fetch it. */
+static inline bool are_zeros(floats v, floats w) {
+  return vmaxvq_u32(vorrq_u32(vreinterpretq_u32_f32(v), vreinterpretq_u32_f32(w))) == 0;
+}
+
+/* Ordinary stores: Arm's CPUs notice that whole lines are written and do not fetch them. */
+static inline void stream_two_f32(float *p, floats v, floats w) {
+  store_f32(p, v);
+  store_f32(p + LANES, w);
+}
+static inline void stream_two_f16(uint16_t *p, floats v, floats w) {
+  store_f16(p, pack_f16(v));
+  store_f16(p + LANES, pack_f16(w));
+}
+static inline void stream_two_bf16(uint16_t *p, floats v, floats w) {
+  store_bf16(p, pack_bf16(v));
+  store_bf16(p + LANES, pack_bf16(w));
+}
+
 static inline void store_line_nontemporal(void *to, const void *from) { memcpy(to, from, 64); }
 static inline void fence_nontemporal(void) {}
 

@@ -244,6 +244,27 @@ static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) 
   store_pairs_bf16(p, even, odd);
 }
 
+/* Are all lanes of both +0? */
+static inline bool are_zeros(floats v, floats w) {
+  static const floats nothing;
+  return memcmp(&v, &nothing, sizeof v) == 0 && memcmp(&w, &nothing, sizeof w) == 0;
+}
+
+/* Rounds two vectors and stores them one behind the other, past the caches; the address is a
+ * multiple of the bytes that are stored. */
+static inline void stream_two_f32(float *p, floats v, floats w) {
+  store_f32(p, v);
+  store_f32(p + LANES, w);
+}
+static inline void stream_two_f16(uint16_t *p, floats v, floats w) {
+  store_f16(p, pack_f16(v));
+  store_f16(p + LANES, pack_f16(w));
+}
+static inline void stream_two_bf16(uint16_t *p, floats v, floats w) {
+  store_bf16(p, pack_bf16(v));
+  store_bf16(p + LANES, pack_bf16(w));
+}
+
 /* Stores 64 bytes past the caches, at an address that is a multiple of 64; plain C cannot do that.
  */
 static inline void store_line_nontemporal(void *to, const void *from) { memcpy(to, from, 64); }
