@@ -40,7 +40,7 @@ struct scatter {
   int64_t leftover; /* cells before `next` that are still to be written */
   float *sum;       /* where sums are made: in sums[], or in gradInput itself */
   _Alignas(LINE) float grad[BLOCK + LANES];
-  _Alignas(LINE) element row[PG_BOX_WIDTH + LANES];
+  _Alignas(LINE) element some[BLOCK]; /* cells that are not contiguous in gradInput */
   /* Before the sums of a box are those of the leftover. */
   _Alignas(LINE) float sums[UNIT + MOST_CELLS + 2 * LANES];
 };
@@ -310,19 +310,22 @@ static void append_sums(struct scatter *k, int64_t count, element *to) {
   }
 }
 
-/* Writes the sums of a box of one plane, row by row. */
+/* Writes the sums of a row of cells, whatever their stride. */
+static void write_row(struct scatter *k, float *sum, int64_t width, element *to) {
+  const int64_t stride = k->grad_in.strides->of[PG_W];
+  if (stride == 1) store_sums(sum, width, to);
+  for (int64_t at = 0; stride != 1 && at < width; at += BLOCK) {
+    const int64_t count = least(BLOCK, width - at);
+    store_sums(sum + at, count, k->some);
+    for (int64_t i = 0; i < count; i++) to[(at + i) * stride] = k->some[i];
+  }
+}
+
 static void write_rows(struct scatter *k, const struct pg_box *b, float *sum, element *to) {
   const int64_t width = pg_length(b->w), *s = k->grad_in.strides->of;
   for (int64_t d = 0; d < pg_length(b->d); d++)
-    for (int64_t h = 0; h < pg_length(b->h); h++, sum += width) {
-      element *row = to + d * s[PG_D] + h * s[PG_H];
-      if (s[PG_W] == 1) {
-        store_sums(sum, width, row);
-        continue;
-      }
-      store_sums(sum, width, k->row);
-      for (int64_t w = 0; w < width; w++) row[w * s[PG_W]] = k->row[w];
-    }
+    for (int64_t h = 0; h < pg_length(b->h); h++, sum += width)
+      write_row(k, sum, width, to + d * s[PG_D] + h * s[PG_H]);
 }
 
 static void write_sums(struct scatter *k, const struct pg_box *b) {
