@@ -21,7 +21,7 @@ enum {
   CELLS_AT_ONCE = 4096, /* smaller planes are computed several at once */
   BLOCK = 256,          /* outputs that are widened at once */
   AHEAD = 4096,         /* bytes of prefetching */
-  SPARSE = 8,
+  FEW = 32,             /* cells for each output: few of them are named */
   /* What is written at once, past the caches: whole cache lines, and two vectors. */
   UNIT = 2 * LANES * (int)sizeof(element) > LINE ? 2 * LANES : LINE / (int)sizeof(element)
 };
@@ -33,14 +33,15 @@ struct scatter {
   const struct pg_max_backward *args;
   const struct pg_scratch *scratch; /* the memory in which this struct is */
   struct grad_in grad_in;
-  bool in_lines;    /* gradInput is written past the caches, in whole lines */
-  bool sparse;      /* at most one of SPARSE units has an output */
-  int64_t zeros;    /* between two boxes the first so many sums are 0 */
-  element *next;    /* in_lines: where the next cells go, if they follow the last ones */
-  int64_t leftover; /* cells before `next` that are still to be written */
-  float *sum;       /* where sums are made: in sums[], or in gradInput itself */
+  bool in_lines;         /* gradInput is written past the caches, in whole lines */
+  int64_t zeros;         /* between two boxes the first so many sums are 0 */
+  int64_t rounded_zeros; /* the same of rounded[] */
+  element *next;         /* in_lines: where the next cells go, if they follow the last ones */
+  int64_t leftover;      /* cells before `next` that are still to be written */
+  float *sum;            /* where sums are made: in sums[], or in gradInput itself */
   _Alignas(LINE) float grad[BLOCK + LANES];
   _Alignas(LINE) element some[BLOCK]; /* cells that are not contiguous in gradInput */
+  _Alignas(LINE) element rounded[ELEMENT_IS_FLOAT ? 1 : MOST_CELLS]; /* where few are named */
   /* Before the sums of a box are those of the leftover. */
   _Alignas(LINE) float sums[UNIT + MOST_CELLS + 2 * LANES];
 };
@@ -55,8 +56,7 @@ static struct scatter *begin_scatter(const struct pg_task *task, const struct pg
   k->grad_in = grad_in_of(k->facts, k->args->grad_in, &k->args->in_strides);
   k->in_lines = k->grad_in.nontemporal && k->facts->in.planes &&
                 (uintptr_t)k->grad_in.address % sizeof(element) == 0;
-  k->sparse = k->facts->outputs <= k->facts->cells / ((int64_t)SPARSE * UNIT);
-  k->zeros = k->leftover = 0;
+  k->zeros = k->rounded_zeros = k->leftover = 0;
   k->next = NULL;
   begin_staging(&k->staging, task);
   return k;
@@ -77,28 +77,38 @@ struct cell_run {
   uint64_t count;
 };
 
+static inline int64_t index_of(const void *index, const bool is_i64, int64_t i) {
+  return is_i64 ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
+}
+
 /* Adds outputs to the cells that they name.  False when one names none of these cells. */
-static inline __attribute__((always_inline)) bool add_block(const void *index, const float *grad,
-                                                            int64_t count, const bool is_i64,
-                                                            const struct cell_run *to) {
-  float *const sum = to->sum;
-  const uint64_t begin = (uint64_t)to->begin, cells = to->count;
-  const int64_t *x = index;
-  const int32_t *y = index;
+static inline __attribute__((always_inline)) bool add_some(const void *index, const float *grad,
+                                                           const int64_t count, const bool is_i64,
+                                                           const struct cell_run to) {
   bool fine = true;
 #pragma GCC unroll 8
   for (int64_t i = 0; i < count; i++) {
-    if (i % 8 == 0) {
-      __builtin_prefetch((const char *)index + i * (is_i64 ? 8 : 4) + AHEAD);
-      if (ELEMENT_IS_FLOAT) __builtin_prefetch((const char *)(grad + i) + AHEAD / 2);
-    }
-    const uint64_t at = (uint64_t)(is_i64 ? x[i] : y[i]) - begin;
-    if (__builtin_expect(at < cells, 1))
-      sum[at] += grad[i];
+    const uint64_t at = (uint64_t)index_of(index, is_i64, i) - (uint64_t)to.begin;
+    if (__builtin_expect(at < to.count, 1))
+      to.sum[at] += grad[i];
     else
       fine = false;
   }
   return fine;
+}
+
+static inline __attribute__((always_inline)) bool add_block(const void *index, const float *grad,
+                                                            int64_t count, const bool is_i64,
+                                                            const struct cell_run to) {
+  enum { STEP = 8 };
+  const char *x = index;
+  bool fine = true;
+  for (; count >= STEP; count -= STEP, x += STEP * (is_i64 ? 8 : 4), grad += STEP) {
+    __builtin_prefetch(x + AHEAD);
+    if (ELEMENT_IS_FLOAT) __builtin_prefetch((const char *)grad + AHEAD / 2);
+    fine &= add_some(x, grad, STEP, is_i64, to);
+  }
+  return add_some(x, grad, count, is_i64, to) && fine;
 }
 
 /* Adds the contiguous outputs of planes that follow each other, each of which has `outputs` of
@@ -119,7 +129,7 @@ static inline __attribute__((always_inline)) bool add_contiguous(struct scatter 
     }
     for (int64_t i = 0, part; i < count; i += part) {
       part = least(count - i, left);
-      fine = add_block(index + i * (is_i64 ? 8 : 4), grad + i, part, is_i64, &to) && fine;
+      fine = add_block(index + i * (is_i64 ? 8 : 4), grad + i, part, is_i64, to) && fine;
       left -= part;
       if (left > 0) continue;
       left = outputs;
@@ -228,14 +238,20 @@ static void scatter_planes(struct scatter *k, const struct pg_box *box, bool eve
   }
 }
 
-/* The same for whole planes whose outputs are contiguous. */
-static void scatter_whole_planes(struct scatter *k, const struct pg_box *box) {
+/* The outputs of whole planes, if they are contiguous. */
+static struct output_row outputs_of(const struct scatter *k, const struct pg_box *box) {
   const struct pg_max_backward *a = k->args;
   const int64_t outputs = k->facts->outputs, from = box->first * outputs;
-  const struct output_row o = {.grad = (const element *)a->grad_out + from,
-                               .index = (const char *)a->index + from * a->index_bytes,
-                               .count = box->planes * outputs};
-  if (add_outputs(k, &o, outputs, &(struct cell_run){k->sum, 0, (uint64_t)box->cells})) return;
+  return (struct output_row){.grad = (const element *)a->grad_out + from,
+                             .index = (const char *)a->index + from * a->index_bytes,
+                             .count = box->planes * outputs};
+}
+
+/* The same for whole planes whose outputs are contiguous. */
+static void scatter_whole_planes(struct scatter *k, const struct pg_box *box) {
+  const struct output_row o = outputs_of(k, box);
+  if (add_outputs(k, &o, k->facts->outputs, &(struct cell_run){k->sum, 0, (uint64_t)box->cells}))
+    return;
   for (int64_t i = 0; i < box->planes; i++) {
     struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first + i, false);
     for (int64_t od = 0; od < t.od.end; od++)
@@ -265,18 +281,9 @@ static void store_sums(float *sum, int64_t count, element *to) {
 }
 
 /* The same past the caches; both `to` and the count are whole units.  Ordinary stores between
- * those past the caches would halve the speed, so the sums become 0 in a loop of its own.  Where
- * outputs are few, most vectors are 0 already, and a branch that asks for this is mostly predicted.
- */
-static void stream_sums(float *sum, int64_t count, element *to, bool sparse) {
-  for (int64_t i = 0; sparse && i < count; i += 2 * LANES) {
-    const floats v = load_f32(sum + i), w = load_f32(sum + i + LANES);
-    stream_two(to + i, v, w);
-    if (are_zeros(v, w)) continue;
-    store_f32(sum + i, zeros());
-    store_f32(sum + i + LANES, zeros());
-  }
-  for (int64_t at = 0, end; !sparse && at < count; at = end) {
+ * those past the caches would halve the speed, so the sums become 0 in a loop of its own. */
+static void stream_sums(float *sum, int64_t count, element *to) {
+  for (int64_t at = 0, end; at < count; at = end) {
     end = least(at + CELLS_AT_ONCE, count);
     for (int64_t i = at; i < end; i += 2 * LANES)
       stream_two(to + i, load_f32(sum + i), load_f32(sum + i + LANES));
@@ -301,7 +308,7 @@ static void append_sums(struct scatter *k, int64_t count, element *to) {
   const int64_t head = beyond == 0 ? 0 : least(UNIT - beyond, count);
   const int64_t body = (count - head) / UNIT * UNIT;
   store_sums(sum, head, to);
-  stream_sums(sum + head, body, to + head, k->sparse);
+  stream_sums(sum + head, body, to + head);
   k->leftover = count - head - body;
   k->next = to + count;
   for (int64_t i = 0; i < k->leftover; i++) {
@@ -343,6 +350,59 @@ static void write_sums(struct scatter *k, const struct pg_box *b) {
   }
 }
 
+/* --- Few outputs --- */
+
+/* What becomes of the cells that outputs name, in whole planes. */
+struct named {
+  element *round_to; /* their sums are rounded to this place, or, if it is NULL, set to 0 */
+  element *clear;    /* NULL, or where they are set to 0 as well */
+};
+
+static inline __attribute__((always_inline)) void finish_named(const struct scatter *k,
+                                                               const struct output_row *o,
+                                                               const bool is_i64, struct named n) {
+  const int64_t cells = k->facts->cells, outputs = k->facts->outputs;
+  int64_t plane = 0; /* where its cells begin */
+  for (int64_t i = 0, end = outputs; i < o->count; end += outputs, plane += cells)
+    for (; i < end; i++) {
+      const int64_t index = index_of(o->index, is_i64, i), at = plane + index;
+      if ((uint64_t)index >= (uint64_t)cells) continue;
+      if (n.round_to != NULL)
+        n.round_to[at] = round_one(k->sum[at]);
+      else
+        k->sum[at] = 0;
+      if (n.clear != NULL) n.clear[at] = 0;
+    }
+}
+
+static void finish(const struct scatter *k, const struct output_row *o, struct named n) {
+  if (k->args->index_bytes == 8)
+    finish_named(k, o, true, n);
+  else
+    finish_named(k, o, false, n);
+}
+
+/* Writes whole planes.  Few of their cells are named; the others are 0, so nothing but those has to
+ * be rounded and cleared. */
+static void write_named(struct scatter *k, const struct pg_box *box) {
+  const struct output_row o = outputs_of(k, box);
+  const int64_t cells = box->planes * box->cells;
+  const size_t bytes = (size_t)cells * sizeof(element);
+  element *to = first_cell(&k->grad_in, box, 0);
+  if (ELEMENT_IS_FLOAT) {
+    copy_bytes(to, k->sum, (int64_t)bytes, k->grad_in.nontemporal);
+  } else if (!k->grad_in.nontemporal) {
+    memset(to, 0, bytes);
+    finish(k, &o, (struct named){.round_to = to});
+  } else {
+    if (k->rounded_zeros < cells) memset(k->rounded, 0, bytes);
+    k->rounded_zeros = most(k->rounded_zeros, cells);
+    finish(k, &o, (struct named){.round_to = k->rounded});
+    copy_bytes(to, k->rounded, (int64_t)bytes, true);
+  }
+  finish(k, &o, (struct named){.clear = ELEMENT_IS_FLOAT ? NULL : k->rounded});
+}
+
 /* --- Boxes --- */
 
 static void scatter_one_box(struct scatter *k, const struct pg_box *box, bool every_output) {
@@ -357,13 +417,17 @@ static void scatter_one_box(struct scatter *k, const struct pg_box *box, bool ev
     memset(k->sum + k->zeros, 0, (size_t)(cells + 1 - k->zeros) * sizeof *k->sum);
     k->zeros = cells + 1;
   }
-  if (box->whole && k->facts->out.all)
+  const bool contiguous = box->whole && k->facts->out.all;
+  if (contiguous)
     scatter_whole_planes(k, box);
   else
     scatter_planes(k, box, every_output);
   if (in_place) return;
   k->sum[cells] = 0; /* what add_staged added for other boxes */
-  write_sums(k, box);
+  if (contiguous && k->facts->in.all && k->facts->outputs <= k->facts->cells / FEW)
+    write_named(k, box);
+  else
+    write_sums(k, box);
 }
 
 /* Computes the planes of a box one by one: of interleaved boxes, and of flagged ones. */
