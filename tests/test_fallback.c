@@ -87,17 +87,16 @@ static void skip_without_a_cpu(void) {
 
 /* Windows of every pattern, rows and planes that are cut, three dimensions. */
 static const char *const lines[] = {
-    "max_pool2d f32 i64 in=2x3x66x70 kernel=2",
-    "max_pool2d f16 i32 in=2x3x66x70 kernel=3 stride=2 pad=1 ceil",
-    "max_pool2d bf16 i64 in=1x2x66x70 kernel=2x3 stride=3x2 ceil",
-    "max_pool2d f32 i32 in=1x2x67x71 kernel=2 stride=2 pad=1 indices=gap",
-    "max_pool2d f32 i64 in=1x2x200x300 kernel=4x3 stride=2 pad=2x1 ceil",
-    "max_pool2d f32 i64 in=1x2x40x1500 kernel=3 stride=2 pad=1",
+    "max_pool2d f32 i64 in=2x3x66x200 kernel=2",
+    "max_pool2d bf16 i64 in=1x2x66x201 kernel=2 stride=3x2 ceil",
+    "max_pool2d f32 i32 in=1x2x67x211 kernel=2 stride=2 pad=1 indices=gap",
+    "max_pool2d f16 i32 in=1x2x200x300 kernel=2x2 stride=2 pad=1x0 grad_in=gap",
+    "max_pool2d f32 i64 in=1x2x40x1500 kernel=2",
     "max_pool2d f16 i64 in=2x17x40x45 kernel=3 stride=2 pad=1 nhwc",
     "max_pool2d f32 i32 in=1x16x40x45 kernel=3 stride=1 pad=1 nhwc",
     "max_pool2d f32 i64 in=1x5x40x45 kernel=4 stride=1 pad=2 dilation=2 nhwc",
     "max_pool2d bf16 i32 in=1x40x33x140 kernel=2 ceil nhwc",
-    "adaptive_max_pool2d f32 i32 in=1x2x64x128 out=32x64",
+    "adaptive_max_pool2d f32 i32 in=1x2x64x256 out=32x128",
     "adaptive_max_pool3d f32 i64 in=1x16x7x9x8 out=5x6x4 grad_out=permuted indices=permuted "
     "grad_in=permuted",
     "adaptive_max_pool3d bf16 i32 in=1x5x7x9x8 out=4x6x5 grad_out=permuted indices=permuted "

@@ -8,8 +8,8 @@
 static const struct {
   const char *line, *methods[6];
 } rows[] = {
-    {"max_pool2d f32 i64 in=1x2x64x64 kernel=2", {"pairs", "scatter"}},
-    {"max_pool2d bf16 i32 in=1x2x64x64 kernel=3 stride=2 pad=1", {"pairs", "scatter"}},
+    {"max_pool2d f32 i64 in=1x2x64x192 kernel=2", {"pairs", "scatter"}},
+    {"max_pool2d bf16 i32 in=1x2x64x64 kernel=3 stride=2 pad=1", {"scatter"}},
     {"max_pool2d bf16 i64 in=1x2x64x64 kernel=3 stride=3", {"scatter"}},
     {"max_pool2d f32 i64 in=1x2x64x64 kernel=3 stride=3", {"scatter"}},
     {"adaptive_max_pool3d f32 i64 in=1x2x4x64x64 out=2x32x32", {"scatter"}},

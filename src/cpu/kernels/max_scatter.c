@@ -16,8 +16,7 @@
 
 enum {
   MOST_CELLS = 65536,   /* of a box: 256 KiB of sums, a quarter of a second-level cache */
-  LEAST_CELLS = 8192,   /* of the boxes into which a plane is cut */
-  USUAL_BOXES = 8,      /* so many boxes, if they are not too small, share the work evenly */
+  LEAST_CELLS = 16384,  /* of a box where windows overlap */
   CELLS_AT_ONCE = 4096, /* smaller planes are computed several at once */
   BLOCK = 256,          /* outputs that are widened at once */
   AHEAD = 4096,         /* bytes of prefetching */
@@ -129,7 +128,7 @@ static inline __attribute__((always_inline)) bool add_contiguous(struct scatter 
     }
     for (int64_t i = 0, part; i < count; i += part) {
       part = least(count - i, left);
-      fine = add_block(index + i * (is_i64 ? 8 : 4), grad + i, part, is_i64, to) && fine;
+      fine &= add_block(index + i * (is_i64 ? 8 : 4), grad + i, part, is_i64, to);
       left -= part;
       if (left > 0) continue;
       left = outputs;
@@ -192,38 +191,73 @@ static void report_row(const struct scatter *k, struct pg_max_plane *t,
   }
 }
 
-/* Adds a row of outputs to a box of one plane. */
-static void add_row(struct scatter *k, struct pg_max_plane *t, const struct pg_row_windows *row,
-                    float *sum) {
+/* The cells of a box, if they follow each other. */
+static struct cell_run cells_of(const struct pg_pooling *p, const struct pg_box *b, float *sum) {
+  const int64_t begin = (b->d.begin * p->h.in + b->h.begin) * p->w.in + b->w.begin;
+  return (struct cell_run){sum, begin, (uint64_t)b->cells};
+}
+
+/* Adds the rows `oh` of outputs, whose windows lie inside the box. */
+static void add_inside(struct scatter *k, struct pg_max_plane *t, int64_t od, struct pg_range oh,
+                       float *sum) {
   const struct pg_pooling *p = &k->facts->pool;
-  const struct pg_max_backward *a = k->args;
-  const struct pg_box *b = t->box;
-  const struct output_row o = output_row_of(t, row->od, row->oh, t->ow);
-  const struct cell_run to = {sum, (b->d.begin * p->h.in + b->h.begin) * p->w.in + b->w.begin,
-                              (uint64_t)b->cells};
-  const bool run = is_run(p, b) && !(t->every_output && !b->whole);
-  const bool inside =
-      b->whole || (lies_in(row->d, b->d) && lies_in(row->h, b->h) && pg_length(b->w) == p->w.in);
-  if (run && inside && a->out_strides.of[PG_W] == 1 && a->index_strides.of[PG_W] == 1) {
-    if (!add_outputs(k, &o, o.count, &to)) report_row(k, t, row, &o);
-    return;
+  const struct cell_run to = cells_of(p, t->box, sum);
+  struct output_row o = output_row_of(t, od, oh.begin, t->ow);
+  o.count *= pg_length(oh);
+  if (add_outputs(k, &o, o.count, &to)) return;
+  for (; oh.begin < oh.end; oh.begin++) {
+    const struct pg_row_windows row = pg_row_windows_of(p, od, oh.begin);
+    o = output_row_of(t, od, oh.begin, t->ow);
+    report_row(k, t, &row, &o);
   }
-  if (run && k->facts->cells <= MOST_POSITIONS && o.count <= STAGED_WIDTH) {
+}
+
+/* Adds any row of outputs. */
+static void add_row(struct scatter *k, struct pg_max_plane *t, int64_t od, int64_t oh, float *sum) {
+  const struct pg_pooling *p = &k->facts->pool;
+  const struct output_row o = output_row_of(t, od, oh, t->ow);
+  const struct cell_run to = cells_of(p, t->box, sum);
+  const bool looks = t->box->whole || !t->every_output; /* only at windows that touch the box */
+  if (looks && is_run(p, t->box) && k->facts->cells <= MOST_POSITIONS && o.count <= STAGED_WIDTH) {
     begin_staged_rows(&k->staging, &p->w, t->ow);
-    if (stage_row(&k->staging, t, row->od, row->oh, 0)) {
+    if (stage_row(&k->staging, t, od, oh, 0)) {
       add_staged(&k->staging, o.count, &to);
       return;
     }
   }
-  add_one_by_one(k, t, row, &o, sum);
+  const struct pg_row_windows row = pg_row_windows_of(p, od, oh);
+  add_one_by_one(k, t, &row, &o, sum);
 }
 
+/* Those of some outputs whose windows lie inside these cells. */
+static struct pg_range windows_inside(const struct pg_axis *axis, struct pg_range outputs,
+                                      struct pg_range cells) {
+  while (outputs.begin < outputs.end &&
+         !lies_in(pg_window_clip(axis, pg_window(axis, outputs.begin)), cells))
+    outputs.begin++;
+  while (outputs.begin < outputs.end &&
+         !lies_in(pg_window_clip(axis, pg_window(axis, outputs.end - 1)), cells))
+    outputs.end--;
+  return outputs;
+}
+
+/* Outputs are added in ascending order: the rows before those whose windows lie inside the box,
+ * these, and the rows behind them. */
 static void scatter_plane(struct scatter *k, struct pg_max_plane *t, float *sum) {
-  for (int64_t od = t->od.begin; od < t->od.end; od++)
-    for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++) {
-      const struct pg_row_windows row = pg_row_windows_of(&k->facts->pool, od, oh);
-      add_row(k, t, &row, sum);
-    }
+  const struct pg_pooling *p = &k->facts->pool;
+  const struct pg_box *b = t->box;
+  const bool in_rows = k->facts->out.planes && pg_length(t->ow) == p->w.out &&
+                       pg_length(b->w) == p->w.in && is_run(p, b) && (b->whole || !t->every_output);
+  const struct pg_range d = windows_inside(&p->d, t->od, b->d);
+  const struct pg_range h = windows_inside(&p->h, t->oh, b->h);
+  for (int64_t od = t->od.begin; od < t->od.end && !pg_is_stopped(k->scratch); od++)
+    for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++)
+      if (in_rows && oh == h.begin && oh < h.end && od >= d.begin && od < d.end) {
+        add_inside(k, t, od, h, sum);
+        oh = h.end - 1;
+      } else {
+        add_row(k, t, od, oh, sum);
+      }
 }
 
 /* --- The planes of a box --- */
@@ -483,17 +517,17 @@ static int64_t window_cells(const struct pg_pooling *p) {
   return (pg_length(d) > 1 ? pg_length(d) * p->h.in : pg_length(h)) * p->w.in;
 }
 
-/* Planes are cut if they are large, or if there are few of them.  Boxes are many times as high as
- * windows, so that few windows hang over them. */
+/* Where windows do not overlap, boxes fit into the first-level cache.  Else they are larger, and
+ * many times as high as windows, so that few windows hang over them. */
 static bool scatter_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
-  const int64_t share = f->cells / USUAL_BOXES * f->planes;
-  const int64_t least_cells = f->outputs > 0 ? 8 * window_cells(&f->pool) : 0;
-  const int64_t most_cells = least(MOST_CELLS, most(most(LEAST_CELLS, share), least_cells));
-  if (f->cells <= most_cells)
+  int64_t cells = CELLS_AT_ONCE;
+  if (f->outputs > 0 && (f->d_windows > 1 || f->h_windows > 1)) cells = LEAST_CELLS;
+  if (f->outputs > 0) cells = least(MOST_CELLS, most(cells, 8 * window_cells(&f->pool)));
+  if (f->cells <= cells)
     *tiling = pg_tile_planes(&f->pool, CELLS_AT_ONCE);
   else
-    *tiling = pg_tile_flat(&f->pool, most_cells);
+    *tiling = pg_tile_flat(&f->pool, cells);
   return true;
 }
 
