@@ -80,3 +80,64 @@ struct pg_tiling pg_tile_interleaved(const struct pg_facts *f, int64_t row, int6
   t.h = least(p->h.in, t.h + t.h % 2); /* an even number: some methods compute two rows at once */
   return counted(t, p);
 }
+
+/* The most cells of an axis that a window holds. */
+static int64_t longest_window(const struct pg_axis *axis) {
+  if (axis->out == 0) return 0;
+  const int64_t length =
+      axis->kernel == 0 ? pg_ceil_div(axis->in, axis->out) + 1 : pg_window_span(axis) + 1;
+  return least(axis->in, length);
+}
+
+/* A way to cut into bands, and about how many cycles an element takes. */
+struct bands {
+  struct pg_tiling tiling;
+  double cycles;
+};
+
+enum { LINE = 64 };
+
+/* Boxes of `planes` channels of rows, or of slices, of `unit` cells along an axis.  They slide:
+ * sums are needed for the cells of a window only.  Otherwise a box has no more cells than sums. */
+static int64_t band_length(const struct pg_axis *axis, int64_t unit, bool slides, int64_t cells,
+                           int64_t places) {
+  const int64_t window = longest_window(axis), room = places / unit;
+  const bool fits = slides && window + window / 2 < room;
+  return least(axis->in, least(cells / unit, fits ? cells : room));
+}
+
+static double cost_of(const struct pg_facts *f, const struct pg_tiling *t) {
+  const struct pg_pooling *p = &f->pool;
+  const double outputs = (double)pg_most_touching(&p->d, t->d) *
+                         (double)pg_most_touching(&p->h, t->h) * (double)p->w.out;
+  const double cells = (double)(t->d * t->h * t->w);
+  const int64_t bytes = f->grad_in_bytes / f->planes / f->cells;
+  const bool whole = t->planes == p->c;
+  const bool lines = p->c * bytes % LINE == 0 && t->planes * bytes % LINE == 0;
+  return 2 * outputs / cells + (whole ? 0 : lines ? 8.0 : 40.0) / (double)t->planes;
+}
+
+struct pg_tiling pg_tile_bands(const struct pg_facts *f, int64_t cells, int64_t room) {
+  enum { CHANNELS = 32, MOST_CHANNELS = 1024 };
+  const struct pg_pooling *p = &f->pool;
+  const int64_t slice = pg_mul_or_most(p->h.in, p->w.in);
+  struct pg_tiling best = {.interleaved = true, .planes = 1, .d = 1, .h = 1, .w = p->w.in};
+  double least_cost = 1e30;
+  int64_t planes = p->c;
+  while (planes > MOST_CHANNELS) planes = (planes + 1) / 2;
+  for (;; planes = (planes + 1) / 2) {
+    struct pg_tiling t = {
+        .interleaved = true, .planes = planes, .d = 1, .h = p->h.in, .w = p->w.in};
+    if (planes < p->c && planes > CHANNELS) t.planes = pg_ceil_div(planes, CHANNELS) * CHANNELS;
+    const int64_t places = room / t.planes;
+    t.h = band_length(&p->h, p->w.in, f->d_windows <= 1, cells, places);
+    if (t.h > 0 && cost_of(f, &t) < least_cost) best = t, least_cost = cost_of(f, &t);
+    t.d = band_length(&p->d, slice, true, cells, places);
+    t.h = p->h.in;
+    if (t.d > 1 && cost_of(f, &t) < least_cost) best = t, least_cost = cost_of(f, &t);
+    if (planes <= 1) break;
+  }
+  best.h = even_part(p->h.in, best.h);
+  best.d = even_part(p->d.in, best.d);
+  return counted(best, p);
+}

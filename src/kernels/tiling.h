@@ -25,6 +25,10 @@ struct pg_tiling pg_tile_square(const struct pg_pooling *pool, int64_t cells, in
  * (times channels). */
 struct pg_tiling pg_tile_interleaved(const struct pg_facts *facts, int64_t row, int64_t staged);
 
+/* Interleaved boxes of whole rows or whole slices, at most `cells` cells: so many channels that sums
+ * for the rows (or slices) of a window, and as many again if possible, are at most `room`. */
+struct pg_tiling pg_tile_bands(const struct pg_facts *facts, int64_t cells, int64_t room);
+
 /* Boxes that are whole planes: several where these have fewer than `cells` cells. */
 struct pg_tiling pg_tile_planes(const struct pg_pooling *pool, int64_t cells);
 
