@@ -89,55 +89,65 @@ static int64_t longest_window(const struct pg_axis *axis) {
   return least(axis->in, length);
 }
 
-/* A way to cut into bands, and about how many cycles an element takes. */
-struct bands {
-  struct pg_tiling tiling;
-  double cycles;
-};
-
-enum { LINE = 64 };
-
-/* Boxes of `planes` channels of rows, or of slices, of `unit` cells along an axis.  They slide:
- * sums are needed for the cells of a window only.  Otherwise a box has no more cells than sums. */
-static int64_t band_length(const struct pg_axis *axis, int64_t unit, bool slides, int64_t cells,
-                           int64_t places) {
-  const int64_t window = longest_window(axis), room = places / unit;
-  const bool fits = slides && window + window / 2 < room;
-  return least(axis->in, least(cells / unit, fits ? cells : room));
+/* How long bands of at most `most` cells of an axis are.  They begin with windows if possible, so
+ * that where these do not overlap, no output is read for two bands. */
+static int64_t band_length(const struct pg_axis *axis, int64_t most) {
+  const int64_t length = even_part(axis->in, least(axis->in, most));
+  if (most < 1 || axis->kernel == 0 || length < axis->stride || length == axis->in) return length;
+  const int64_t longer = pg_ceil_div(length, axis->stride) * axis->stride;
+  return longer <= most ? longer : longer - axis->stride;
 }
 
-static double cost_of(const struct pg_facts *f, const struct pg_tiling *t) {
+/* About how many outputs of an axis a band of so many cells looks at. */
+static double outputs_of_band(const struct pg_axis *axis, int64_t cells) {
+  if (cells == axis->in) return (double)axis->out;
+  if (axis->kernel == 0) return (double)cells * (double)axis->out / (double)axis->in + 1;
+  const bool apart = pg_window_span(axis) < axis->stride && cells % axis->stride == 0;
+  return (double)(cells + (apart && axis->pad == 0 ? 0 : pg_window_span(axis))) /
+         (double)axis->stride;
+}
+
+/* About how many cycles an element of gradInput takes: for the outputs that it is read for, and,
+ * if channels are cut, for lines of memory that two boxes share. */
+static double cycles_of_bands(const struct pg_facts *f, const struct pg_tiling *t) {
+  enum { LINE = 64 };
   const struct pg_pooling *p = &f->pool;
-  const double outputs = (double)pg_most_touching(&p->d, t->d) *
-                         (double)pg_most_touching(&p->h, t->h) * (double)p->w.out;
-  const double cells = (double)(t->d * t->h * t->w);
+  const double outputs =
+      outputs_of_band(&p->d, t->d) * outputs_of_band(&p->h, t->h) * (double)p->w.out;
+  const double cells = (double)t->d * (double)t->h * (double)t->w;
   const int64_t bytes = f->grad_in_bytes / f->planes / f->cells;
-  const bool whole = t->planes == p->c;
-  const bool lines = p->c * bytes % LINE == 0 && t->planes * bytes % LINE == 0;
-  return 2 * outputs / cells + (whole ? 0 : lines ? 8.0 : 40.0) / (double)t->planes;
+  const bool whole = t->planes == p->c, lines = p->c * bytes % LINE == 0;
+  return 2.5 * outputs / cells + (whole ? 0 : lines ? 10 : 250) / (double)t->planes;
 }
 
+/* Sums slide along H if a cell lies in the windows of one slice only, and along D. */
 struct pg_tiling pg_tile_bands(const struct pg_facts *f, int64_t cells, int64_t room) {
-  enum { CHANNELS = 32, MOST_CHANNELS = 1024 };
+  enum { LINES = 32, MOST_CHANNELS = 2048 };
   const struct pg_pooling *p = &f->pool;
   const int64_t slice = pg_mul_or_most(p->h.in, p->w.in);
+  const int64_t rows = longest_window(&p->h), slices = longest_window(&p->d);
   struct pg_tiling best = {.interleaved = true, .planes = 1, .d = 1, .h = 1, .w = p->w.in};
-  double least_cost = 1e30;
-  int64_t planes = p->c;
-  while (planes > MOST_CHANNELS) planes = (planes + 1) / 2;
-  for (;; planes = (planes + 1) / 2) {
-    struct pg_tiling t = {
-        .interleaved = true, .planes = planes, .d = 1, .h = p->h.in, .w = p->w.in};
-    if (planes < p->c && planes > CHANNELS) t.planes = pg_ceil_div(planes, CHANNELS) * CHANNELS;
-    const int64_t places = room / t.planes;
-    t.h = band_length(&p->h, p->w.in, f->d_windows <= 1, cells, places);
-    if (t.h > 0 && cost_of(f, &t) < least_cost) best = t, least_cost = cost_of(f, &t);
-    t.d = band_length(&p->d, slice, true, cells, places);
+  double fewest = 1e300;
+  for (int64_t parts = pg_ceil_div(p->c, MOST_CHANNELS); parts < 2 * p->c; parts *= 2) {
+    struct pg_tiling t = {.interleaved = true, .d = 1, .w = p->w.in};
+    t.planes = pg_ceil_div(p->c, least(parts, p->c));
+    if (parts > 1 && t.planes > LINES) t.planes = pg_ceil_div(t.planes, LINES) * LINES;
+    int64_t most = room / t.planes / p->w.in;
+    if (f->d_windows <= 1 && rows + rows / 2 < most) most = p->h.in;
+    t.h = band_length(&p->h, least(most, cells / p->w.in));
+    if (most > 0 && cycles_of_bands(f, &t) < fewest) {
+      best = t;
+      fewest = cycles_of_bands(f, &t);
+    }
+    most = room / t.planes / slice;
+    if (slices + slices / 2 < most) most = p->d.in;
+    most = least(most, cells / slice);
     t.h = p->h.in;
-    if (t.d > 1 && cost_of(f, &t) < least_cost) best = t, least_cost = cost_of(f, &t);
-    if (planes <= 1) break;
+    t.d = band_length(&p->d, most);
+    if (most > 1 && t.d > 1 && cycles_of_bands(f, &t) < fewest) {
+      best = t;
+      fewest = cycles_of_bands(f, &t);
+    }
   }
-  best.h = even_part(p->h.in, best.h);
-  best.d = even_part(p->d.in, best.d);
   return counted(best, p);
 }

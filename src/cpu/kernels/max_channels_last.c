@@ -16,13 +16,13 @@
 #include "cpu/kernels/max_staging.h"
 
 enum {
-  SUMS = 128 << 10, /* sums in scratch memory */
-  ROOM = SUMS - 4096,
-  SOON = 1024,
-  AT_ONCE = 128,        /* outputs whose places are computed before they are added */
-  MOST_CHANNELS = 1024, /* of a box */
+  MOST_CHANNELS = 2048, /* of a box */
   MOST_CELLS = 8192,    /* of a box: so many can be scattered plane by plane */
-  WORTH_WRITING = 512   /* sums */
+  SUMS = 128 << 10,     /* in scratch memory: those that are needed, a spare cell, a line */
+  ROOM = SUMS - 2 * MOST_CHANNELS - LINE,
+  AT_ONCE = 128,      /* outputs whose places are computed before they are added */
+  SOON = 1024,        /* outputs that are prefetched */
+  WORTH_WRITING = 512 /* sums */
 };
 
 struct channels_last {
