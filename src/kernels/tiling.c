@@ -115,14 +115,26 @@ static double cycles_of_bands(const struct pg_facts *f, const struct pg_tiling *
   const double outputs =
       outputs_of_band(&p->d, t->d) * outputs_of_band(&p->h, t->h) * (double)p->w.out;
   const double cells = (double)t->d * (double)t->h * (double)t->w;
-  const int64_t bytes = f->grad_in_bytes / f->planes / f->cells;
+  const int64_t elements = pg_mul_or_most(f->planes, f->cells);
+  const int64_t bytes = f->grad_in_bytes / at_least_one(elements);
   const bool whole = t->planes == p->c, lines = p->c * bytes % LINE == 0;
   return 2.5 * outputs / cells + (whole ? 0 : lines ? 10 : 250) / (double)t->planes;
 }
 
-/* Sums slide along H if a cell lies in the windows of one slice only, and along D. */
+static void keep_better(const struct pg_facts *f, const struct pg_tiling *t, struct pg_tiling *best,
+                        double *fewest) {
+  const double cycles = cycles_of_bands(f, t);
+  if (cycles >= *fewest) return;
+  *best = *t;
+  *fewest = cycles;
+}
+
+/* Tries all channels, a half of them, a quarter and so on, with bands of rows and with bands of
+ * slices.  Sums for a window are enough if each cell has been named for the last time when the
+ * next band of the box needs its place: along D, and along H if no two slices of outputs name it.
+ */
 struct pg_tiling pg_tile_bands(const struct pg_facts *f, int64_t cells, int64_t room) {
-  enum { LINES = 32, MOST_CHANNELS = 2048 };
+  enum { WHOLE_LINES = 32, MOST_CHANNELS = 2048 };
   const struct pg_pooling *p = &f->pool;
   const int64_t slice = pg_mul_or_most(p->h.in, p->w.in);
   const int64_t rows = longest_window(&p->h), slices = longest_window(&p->d);
@@ -131,23 +143,18 @@ struct pg_tiling pg_tile_bands(const struct pg_facts *f, int64_t cells, int64_t 
   for (int64_t parts = pg_ceil_div(p->c, MOST_CHANNELS); parts < 2 * p->c; parts *= 2) {
     struct pg_tiling t = {.interleaved = true, .d = 1, .w = p->w.in};
     t.planes = pg_ceil_div(p->c, least(parts, p->c));
-    if (parts > 1 && t.planes > LINES) t.planes = pg_ceil_div(t.planes, LINES) * LINES;
+    if (parts > 1 && t.planes > WHOLE_LINES)
+      t.planes = pg_ceil_div(t.planes, WHOLE_LINES) * WHOLE_LINES;
     int64_t most = room / t.planes / p->w.in;
     if (f->d_windows <= 1 && rows + rows / 2 < most) most = p->h.in;
     t.h = band_length(&p->h, least(most, cells / p->w.in));
-    if (most > 0 && cycles_of_bands(f, &t) < fewest) {
-      best = t;
-      fewest = cycles_of_bands(f, &t);
-    }
+    if (most > 0) keep_better(f, &t, &best, &fewest);
     most = room / t.planes / slice;
     if (slices + slices / 2 < most) most = p->d.in;
     most = least(most, cells / slice);
     t.h = p->h.in;
     t.d = band_length(&p->d, most);
-    if (most > 1 && t.d > 1 && cycles_of_bands(f, &t) < fewest) {
-      best = t;
-      fewest = cycles_of_bands(f, &t);
-    }
+    if (most > 1 && t.d > 1) keep_better(f, &t, &best, &fewest);
   }
   return counted(best, p);
 }

@@ -13,6 +13,9 @@
  * An output may name every cell of the rows of its window (or of the slices, if boxes consist of
  * these), because every box that has a part of them looks at this output.  If an index lies
  * elsewhere, the box is scattered plane by plane, which finds out whose index it is. */
+#include <assert.h>
+
+#include "core/checked.h"
 #include "cpu/kernels/max_staging.h"
 
 enum {
@@ -27,22 +30,23 @@ enum {
 
 struct channels_last {
   const struct pg_task *task;
-  const struct pg_facts *facts;
+  const struct pg_scratch *scratch; /* the memory in which this struct is */
   const struct pg_pooling *pool;
   const struct pg_max_backward *args;
   struct grad_in grad_in;
-  int64_t zeros; /* between two boxes the first so many sums are 0 */
+  int64_t zeros;      /* between two boxes the first so many sums are 0 */
+  int64_t per_output; /* elements to be written for each output */
   /* Of a box. */
-  int64_t planes;          /* channels */
-  int64_t end;             /* the position behind its last cell */
-  int64_t begin;           /* the position of the cell that sums[] begins with */
-  int64_t used;            /* no cell from this position on has been named yet */
-  int64_t written;         /* elements that have been written, counted from position 0 */
-  int64_t finished;        /* no further output names a cell before this position */
-  int64_t per_output, due; /* elements to be written for each output, and now */
-  int64_t spare;           /* the place, in cells, for outputs that belong to other boxes */
-  element *to;             /* where the cell with position 0 is, in the first channel */
-  bool in_one_piece;       /* all cells of the box follow each other in gradInput */
+  int64_t planes;    /* channels */
+  int64_t end;       /* the position behind its last cell */
+  int64_t begin;     /* the position of the cell that sums[] begins with */
+  int64_t used;      /* no cell from this position on has been named yet */
+  int64_t written;   /* elements that have been written, counted from position 0 */
+  int64_t finished;  /* no further output names a cell before this position */
+  int64_t due;       /* elements that should be written by now */
+  int64_t spare;     /* the place, in cells, for outputs that belong to other boxes */
+  element *to;       /* where the cell with position 0 is, in the first channel */
+  bool in_one_piece; /* all cells of the box follow each other in gradInput */
   _Alignas(LINE) int32_t channel[MOST_CHANNELS + LANES]; /* of the outputs of a row */
   _Alignas(LINE) int32_t place[AT_ONCE + LANES];
   _Alignas(LINE) float grad[AT_ONCE + LANES];
@@ -110,7 +114,7 @@ static void write_apart(const struct channels_last *k, float *from, int64_t cell
 /* Writes sums up to about the element `end` of the box's channels.  If they follow each other in
  * memory, an incomplete line is left for the next time, unless it is the last. */
 static void write_until(struct channels_last *k, int64_t end) {
-  float *from = k->sums + k->written - k->begin * k->planes;
+  float *from = k->sums + (k->written - k->begin * k->planes);
   if (k->in_one_piece) {
     if (end < k->end * k->planes) end -= (int64_t)((uintptr_t)(k->to + end) % LINE / sizeof *k->to);
     if (end > k->written) write_run(k, k->to + k->written, from, end - k->written);
@@ -221,7 +225,7 @@ static inline void add_to_places(float *sums, const int32_t *place, const float 
 static bool add_run(struct channels_last *k, const struct allowed *a, struct run o) {
   const int64_t bytes = k->args->index_bytes;
   int64_t left = o.count, channel = 0;
-  for (; left > 0; left -= o.count) {
+  for (; left > 0 && !pg_is_stopped(k->scratch); left -= o.count) {
     o.count = least(left, AT_ONCE);
     if (!(bytes == 8 ? find_places_of_type(k, a, &o, channel, true)
                      : find_places_of_type(k, a, &o, channel, false)))
@@ -247,7 +251,7 @@ static bool add_row(struct channels_last *k, const struct pg_max_plane *t, const
     return add_run(k, a, run);
   }
   run.ahead = pg_ceil_div(SOON, k->planes) * grad[PG_W];
-  for (int64_t i = 0; i < o.count; i++) {
+  for (int64_t i = 0; i < o.count && !pg_is_stopped(k->scratch); i++) {
     if (!add_run(k, a, run)) return false;
     run.grad += grad[PG_W];
     run.index = (const char *)run.index + index[PG_W] * k->args->index_bytes;
@@ -276,6 +280,7 @@ static void move_sums(struct channels_last *k) {
 /* To be called before outputs are added that name cells from `first` to `end`, and after which no
  * output names a cell before `first`. */
 static void make_room(struct channels_last *k, int64_t first, int64_t end) {
+  assert(end - first < SUMS / k->planes - LINE / k->planes); /* tiles are made so */
   const int64_t room = SUMS / k->planes - 1, rows = room / k->pool->w.in;
   while (end - k->begin > room) {
     const int64_t now = least(first, (k->begin / k->pool->w.in + rows) * k->pool->w.in);
@@ -295,12 +300,12 @@ static bool add_rows(struct channels_last *k, const struct pg_max_plane *t) {
   const struct pg_box *b = t->box;
   const int64_t top = b->d.begin * p->h.in; /* the first row of the slice */
   for (int64_t od = t->od.begin; od < t->od.end; od++)
-    for (int64_t oh = t->oh.begin; oh < t->oh.end; oh++) {
+    for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++) {
       const struct pg_row_windows row = pg_row_windows_of(p, od, oh);
-      const struct allowed a = {
-          .first = (int32_t)((row.d.begin * p->h.in + row.h.begin) * p->w.in),
-          .cells = (int32_t)(pg_length(row.d) < 1 ? 0 : most(0, pg_length(row.h)) * p->w.in),
-          .slices = pg_length(row.d)};
+      if (pg_length(row.d) < 1 || pg_length(row.h) < 1) return false; /* they lie in the padding */
+      const struct allowed a = {.first = (int32_t)((row.d.begin * p->h.in + row.h.begin) * p->w.in),
+                                .cells = (int32_t)(pg_length(row.h) * p->w.in),
+                                .slices = pg_length(row.d)};
       const bool last = od == t->od.end - 1; /* outputs of the next slice name these cells again */
       const int64_t first = last ? within(b->h, row.h.begin) : b->h.begin;
       make_room(k, (top + first) * p->w.in, (top + within(b->h, row.h.end)) * p->w.in);
@@ -314,13 +319,13 @@ static bool add_slices(struct channels_last *k, const struct pg_max_plane *t) {
   const struct pg_pooling *p = k->pool;
   const struct pg_box *b = t->box;
   const int64_t slice = p->h.in * p->w.in;
-  for (int64_t od = t->od.begin; od < t->od.end; od++) {
+  for (int64_t od = t->od.begin; od < t->od.end && !pg_is_stopped(k->scratch); od++) {
     const struct pg_range d = pg_window_clip(&p->d, pg_window(&p->d, od));
-    const struct allowed a = {.first = (int32_t)(d.begin * slice),
-                              .cells = (int32_t)(most(0, pg_length(d)) * slice),
-                              .slices = 1};
+    if (pg_length(d) < 1) return false; /* the windows lie in the padding */
+    const struct allowed a = {
+        .first = (int32_t)(d.begin * slice), .cells = (int32_t)(pg_length(d) * slice), .slices = 1};
     make_room(k, within(b->d, d.begin) * slice, within(b->d, d.end) * slice);
-    for (int64_t oh = t->oh.begin; oh < t->oh.end; oh++)
+    for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++)
       if (!add_row(k, t, &a, od, oh)) return false;
   }
   return true;
@@ -332,14 +337,14 @@ static bool add_plane(struct channels_last *k, const struct pg_max_plane *t) {
   const struct allowed a = {.first = 0, .cells = (int32_t)k->end, .slices = 1};
   const struct output_row o = output_row_of(t, 0, 0, t->ow);
   const int64_t *grad = k->args->out_strides.of, *index = k->args->index_strides.of;
-  const int64_t w = k->planes, h = w * p->w.out, d = h * p->h.out;
+  const int64_t w = k->planes, h = pg_mul_or_most(w, p->w.out), d = pg_mul_or_most(h, p->h.out);
   k->used = k->end;
   if ((p->w.out == 1 || (grad[PG_W] == w && index[PG_W] == w)) &&
       (p->h.out == 1 || (grad[PG_H] == h && index[PG_H] == h)) &&
       (p->d.out == 1 || (grad[PG_D] == d && index[PG_D] == d)))
     return add_run(k, &a, (struct run){o.grad, o.index, d * p->d.out, SOON});
-  for (int64_t od = 0; od < p->d.out; od++)
-    for (int64_t oh = 0; oh < p->h.out; oh++)
+  for (int64_t od = 0; od < p->d.out && !pg_is_stopped(k->scratch); od++)
+    for (int64_t oh = 0; oh < p->h.out && !pg_is_stopped(k->scratch); oh++)
       if (!add_row(k, t, &a, od, oh)) return false;
   return true;
 }
@@ -354,6 +359,7 @@ static void begin_box(struct channels_last *k, const struct pg_box *box) {
   k->begin = k->used = k->finished = row * p->w.in;
   k->end = k->begin + box->cells;
   k->written = k->begin * k->planes;
+  k->due = 0;
   k->spare = least(box->cells, SUMS / k->planes - 1);
   k->to = k->grad_in.address +
           pg_offset(k->grad_in.strides, box->first / p->c, box->first % p->c, 0, 0, 0);
@@ -369,9 +375,6 @@ static void begin_box(struct channels_last *k, const struct pg_box *box) {
 static bool make_box(struct channels_last *k, const struct pg_box *box) {
   const struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first, false);
   begin_box(k, box);
-  k->due = 0;
-  k->per_output =
-      pg_ceil_div(5 * box->cells, 4 * most(1, pg_length(t.od) * pg_length(t.oh) * pg_length(t.ow)));
   const bool fine = box->whole && box->cells == k->spare ? add_plane(k, &t)
                     : pg_length(box->d) == 1             ? add_rows(k, &t)
                                                          : add_slices(k, &t);
@@ -392,10 +395,12 @@ static void channels_last_items(const void *args, int64_t begin, int64_t end,
   const struct pg_facts *facts = &task->problem.facts;
   struct channels_last *k = scratch->room;
   k->task = task;
-  k->facts = facts;
+  k->scratch = scratch;
   k->pool = &facts->pool;
   k->args = &task->problem.args.max_backward;
   k->grad_in = grad_in_of(facts, k->args->grad_in, &k->args->in_strides);
+  if ((uintptr_t)k->grad_in.address % sizeof(element) != 0) k->grad_in.nontemporal = false;
+  k->per_output = facts->cells / most(1, facts->outputs) + 1;
   k->zeros = k->planes = 0;
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(&task->choice.tiling, k->pool, item);
