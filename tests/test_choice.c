@@ -439,10 +439,10 @@ static void workspaces_have_a_flag_for_each_item(void **state) {
   static const char *const methods[] = {"channels_last", "pairs", "gather", "scatter"};
   for (int i = 0; i < 4; i++) {
     const bool last = i == 0;
-    const struct pg_choice cut = choice_of(last ? "max_pool2d bf16 in=2x16x130x64 kernel=2 nhwc"
+    const struct pg_choice cut = choice_of(last ? "max_pool2d bf16 in=8x16x130x64 kernel=2 nhwc"
                                                 : "max_pool2d bf16 in=2x3x66x64 kernel=2",
                                            methods[i]);
-    const struct pg_choice whole = choice_of(last ? "max_pool2d bf16 in=2x16x128x64 kernel=2 nhwc"
+    const struct pg_choice whole = choice_of(last ? "max_pool2d bf16 in=8x16x128x64 kernel=2 nhwc"
                                                   : "max_pool2d bf16 in=2x3x64x64 kernel=2",
                                              methods[i]);
     assert_int_equal(cut.items, pg_tiling_items(&cut.tiling));

@@ -129,6 +129,17 @@ static void keep_better(const struct pg_facts *f, const struct pg_tiling *t, str
   *fewest = cycles;
 }
 
+/* The most cells that a box should have, at most `cells`: threads need several items to share, but
+ * rows of outputs that two boxes look at are read twice. */
+static int64_t cells_to_share(const struct pg_facts *f, int64_t planes, int64_t cells) {
+  enum { ITEMS = 8, BYTES = 128 << 10 }; /* of an item that is worth it */
+  const int64_t wanted = at_least_one(least(ITEMS, f->bytes / BYTES));
+  const int64_t band = pg_mul_or_most(6 * longest_window(&f->pool.h), f->pool.w.in);
+  const int64_t groups = pg_mul_or_most(f->pool.n, pg_ceil_div(f->pool.c, planes));
+  const int64_t shared = pg_mul_or_most(groups, f->cells) / wanted;
+  return least(cells, shared < band ? band : shared);
+}
+
 /* Tries all channels, a half of them, a quarter and so on, with bands of rows and with bands of
  * slices.  Sums for a window are enough if each cell has been named for the last time when the
  * next band of the box needs its place: along D, and along H if no two slices of outputs name it.
@@ -145,13 +156,14 @@ struct pg_tiling pg_tile_bands(const struct pg_facts *f, int64_t cells, int64_t 
     t.planes = pg_ceil_div(p->c, least(parts, p->c));
     if (parts > 1 && t.planes > WHOLE_LINES)
       t.planes = pg_ceil_div(t.planes, WHOLE_LINES) * WHOLE_LINES;
+    const int64_t share = cells_to_share(f, t.planes, cells);
     int64_t most = room / t.planes / p->w.in;
     if (f->d_windows <= 1 && rows + rows / 2 < most) most = p->h.in;
-    t.h = band_length(&p->h, least(most, cells / p->w.in));
+    t.h = band_length(&p->h, least(most, share / p->w.in));
     if (most > 0) keep_better(f, &t, &best, &fewest);
     most = room / t.planes / slice;
     if (slices + slices / 2 < most) most = p->d.in;
-    most = least(most, cells / slice);
+    most = least(most, share / slice);
     t.h = p->h.in;
     t.d = band_length(&p->d, most);
     if (most > 1 && t.d > 1) keep_better(f, &t, &best, &fewest);
