@@ -320,7 +320,7 @@ static void stream_sums(float *sum, int64_t count, element *to) {
   for (int64_t at = 0, end; at < count; at = end) {
     end = least(at + CELLS_AT_ONCE, count);
     for (int64_t i = at; i < end; i += 2 * LANES)
-      stream_two(to + i, load_f32(sum + i), load_f32(sum + i + LANES));
+      store_two_nontemporal(to + i, load_f32(sum + i), load_f32(sum + i + LANES));
     memset(sum + at, 0, (size_t)(end - at) * sizeof *sum);
   }
 }
