@@ -327,6 +327,7 @@ static void stream_sums(float *sum, int64_t count, element *to) {
 
 /* Writes what is left of the last unit. */
 static void write_leftover(struct scatter *k) {
+  if (k->leftover == 0) return;
   store_sums(k->sums + UNIT - k->leftover, k->leftover, k->next - k->leftover);
   k->leftover = 0;
 }
@@ -334,7 +335,7 @@ static void write_leftover(struct scatter *k) {
 /* Writes the sums of cells that are contiguous in gradInput, past the caches.  Cells that do not
  * fill a unit wait for those that follow them: their sums are kept in front of the next ones. */
 static void append_sums(struct scatter *k, int64_t count, element *to) {
-  if (to != k->next && k->leftover > 0) write_leftover(k);
+  if (to != k->next) write_leftover(k);
   float *sum = k->sum - k->leftover;
   to -= k->leftover;
   count += k->leftover;
