@@ -92,6 +92,7 @@ static void skip_without_a_cpu(void) {
 }
 
 /* Windows of every pattern, rows and planes that are cut, three dimensions. */
+#define LAST " grad_out=permuted indices=permuted grad_in=permuted"
 static const char *const lines[] = {
     "max_pool2d f32 i64 in=2x3x66x200 kernel=2",
     "max_pool2d bf16 i64 in=1x2x66x201 kernel=2 stride=3x2 ceil",
@@ -103,11 +104,10 @@ static const char *const lines[] = {
     "max_pool2d f32 i64 in=1x5x40x45 kernel=4 stride=1 pad=2 dilation=2 nhwc",
     "max_pool2d bf16 i32 in=1x40x33x140 kernel=2 ceil nhwc",
     "adaptive_max_pool2d f32 i32 in=1x2x64x256 out=32x128",
-    "adaptive_max_pool3d f32 i64 in=1x16x7x9x8 out=5x6x4 grad_out=permuted indices=permuted "
-    "grad_in=permuted",
-    "adaptive_max_pool3d bf16 i32 in=1x5x7x9x8 out=4x6x5 grad_out=permuted indices=permuted "
-    "grad_in=permuted",
+    ("adaptive_max_pool3d f32 i64 in=1x16x7x9x8 out=5x6x4" LAST),
+    ("adaptive_max_pool3d bf16 i32 in=1x5x7x9x8 out=4x6x5" LAST),
 };
+#undef LAST
 enum { LINES = sizeof lines / sizeof lines[0] };
 
 static void indices_in_their_windows_are_gathered(void **state) {

@@ -57,39 +57,24 @@ _Static_assert(sizeof(struct channels_last) <= PG_SCRATCH_METHOD,
 
 /* --- Writing sums --- */
 
-/* Rounds and writes sums, and sets them to 0. */
-static void write_sums(element *to, float *from, int64_t count) {
-  int64_t i = 0;
-  for (; i + 2 * LANES <= count; i += 2 * LANES) {
-    store_two(to + i, load_f32(from + i), to + i + LANES, load_f32(from + i + LANES));
-    store_f32(from + i, zeros());
-    store_f32(from + i + LANES, zeros());
-  }
-  for (int64_t part; i < count; i += part) {
-    part = least(count - i, LANES);
-    store_part(to + i, pack(load_part_f32(from + i, part)), part);
-    store_part_f32(from + i, zeros(), part);
-  }
-}
-
-/* The same; complete lines of memory go past the caches. */
+/* Rounds sums, writes them and sets them to 0; complete lines of memory go past the caches. */
 static void write_sums_nontemporal(element *to, float *from, int64_t count) {
   const int64_t head = (int64_t)(-(uintptr_t)to % LINE / sizeof *to);
   int64_t i = least(head, count);
-  write_sums(to, from, i);
-  for (; i + 2 * LANES <= count; i += 2 * LANES) {
+  store_sums(to, from, i);
+  for (; i + TWO_VECTORS <= count; i += TWO_VECTORS) {
     store_two_nontemporal(to + i, load_f32(from + i), load_f32(from + i + LANES));
     store_f32(from + i, zeros());
     store_f32(from + i + LANES, zeros());
   }
-  write_sums(to + i, from + i, count - i);
+  store_sums(to + i, from + i, count - i);
 }
 
 static void write_run(const struct channels_last *k, element *to, float *from, int64_t count) {
   if (k->grad_in.nontemporal)
     write_sums_nontemporal(to, from, count);
   else
-    write_sums(to, from, count);
+    store_sums(to, from, count);
 }
 
 /* Writes the sums of cells that do not follow each other in gradInput. */
@@ -230,7 +215,7 @@ static bool add_run(struct channels_last *k, const struct allowed *a, struct run
     if (!(bytes == 8 ? find_places_of_type(k, a, &o, channel, true)
                      : find_places_of_type(k, a, &o, channel, false)))
       return false;
-    const float *grad = widened(o.grad, o.count, k->grad);
+    const float *grad = widened(o.grad, o.count, 0, k->grad);
     add_to_places(k->sums, k->place, grad, o.count);
     write_some(k, o.count);
     o.grad += o.count;
@@ -401,7 +386,8 @@ static void channels_last_items(const void *args, int64_t begin, int64_t end,
   k->grad_in = grad_in_of(facts, k->args->grad_in, &k->args->in_strides);
   if ((uintptr_t)k->grad_in.address % sizeof(element) != 0) k->grad_in.nontemporal = false;
   k->per_output = facts->cells / most(1, facts->outputs) + 1;
-  k->zeros = k->planes = 0;
+  k->zeros = 0;
+  k->planes = -1; /* there is no table of channels yet */
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(&task->choice.tiling, k->pool, item);
     if (!make_box(k, &box)) VARIANT(scatter_box)(task, &box, scratch);

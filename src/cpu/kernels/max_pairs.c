@@ -15,7 +15,6 @@ enum {
   WIDE_BOX_CELLS = 8192,
   LEAST_WIDTH = 96, /* outputs in a row: what a row takes to begin must pay (measured) */
   MOST_CELLS_PER_OUTPUT = 16,
-  TWO_VECTORS = 2 * LANES,                           /* the cells of LANES pairs */
   WHOLE_LINES = TWO_VECTORS * sizeof(element) / LINE /* 0 where they do not fill a cache line */
 };
 

@@ -22,7 +22,7 @@ enum {
   AHEAD = 4096,         /* bytes of prefetching */
   FEW = 32,             /* cells for each output: few of them are named */
   /* What is written at once, past the caches: whole cache lines, and two vectors. */
-  UNIT = 2 * LANES * (int)sizeof(element) > LINE ? 2 * LANES : LINE / (int)sizeof(element)
+  UNIT = TWO_VECTORS * (int)sizeof(element) > LINE ? TWO_VECTORS : LINE / (int)sizeof(element)
 };
 
 struct scatter {
@@ -42,7 +42,7 @@ struct scatter {
   _Alignas(LINE) element some[BLOCK]; /* cells that are not contiguous in gradInput */
   _Alignas(LINE) element rounded[ELEMENT_IS_FLOAT ? 1 : MOST_CELLS]; /* where few are named */
   /* Before the sums of a box are those of the leftover. */
-  _Alignas(LINE) float sums[UNIT + MOST_CELLS + 2 * LANES];
+  _Alignas(LINE) float sums[UNIT + MOST_CELLS + TWO_VECTORS];
 };
 _Static_assert(sizeof(struct scatter) <= PG_SCRATCH_FALLBACK, "scattering needs more scratch");
 
@@ -100,9 +100,10 @@ static inline __attribute__((always_inline)) bool add_block(const void *index, c
                                                             int64_t count, const bool is_i64,
                                                             const struct cell_run to) {
   enum { STEP = 8 };
+  const int64_t bytes = is_i64 ? 8 : 4;
   const char *x = index;
   bool fine = true;
-  for (; count >= STEP; count -= STEP, x += STEP * (is_i64 ? 8 : 4), grad += STEP) {
+  for (; count >= STEP; count -= STEP, x += STEP * bytes, grad += STEP) {
     __builtin_prefetch(x + AHEAD);
     if (ELEMENT_IS_FLOAT) __builtin_prefetch((const char *)grad + AHEAD / 2);
     fine &= add_some(x, grad, STEP, is_i64, to);
@@ -121,11 +122,7 @@ static inline __attribute__((always_inline)) bool add_contiguous(struct scatter 
   for (int64_t at = 0; at < o->count && !pg_is_stopped(k->scratch); at += BLOCK) {
     const int64_t count = least(o->count - at, BLOCK);
     const char *index = (const char *)o->index + at * (is_i64 ? 8 : 4);
-    const float *grad = (const float *)(const void *)(o->grad + at);
-    if (!ELEMENT_IS_FLOAT) {
-      widen(o->grad + at, 1, count, AHEAD / 2, k->grad);
-      grad = k->grad;
-    }
+    const float *grad = widened(o->grad + at, count, AHEAD / 2, k->grad);
     for (int64_t i = 0, part; i < count; i += part) {
       part = least(count - i, left);
       fine &= add_block(index + i * (is_i64 ? 8 : 4), grad + i, part, is_i64, to);
@@ -299,27 +296,13 @@ static void scatter_whole_planes(struct scatter *k, const struct pg_box *box) {
 
 /* --- Writing --- */
 
-/* Rounds some sums and stores them; the sums become 0. */
-static void store_sums(float *sum, int64_t count, element *to) {
-  int64_t i = 0;
-  for (; i + 2 * LANES <= count; i += 2 * LANES) {
-    store_two(to + i, load_f32(sum + i), to + i + LANES, load_f32(sum + i + LANES));
-    store_f32(sum + i, zeros());
-    store_f32(sum + i + LANES, zeros());
-  }
-  for (; i < count; i += LANES) {
-    const int64_t part = least(count - i, LANES);
-    store_part(to + i, pack(load_part_f32(sum + i, part)), part);
-    store_part_f32(sum + i, zeros(), part);
-  }
-}
-
-/* The same past the caches; both `to` and the count are whole units.  Ordinary stores between
+/* Rounds sums, stores them past the caches and sets them to 0; both `to` and the count are whole
+ * units.  Ordinary stores between
  * those past the caches would halve the speed, so the sums become 0 in a loop of its own. */
 static void stream_sums(float *sum, int64_t count, element *to) {
   for (int64_t at = 0, end; at < count; at = end) {
     end = least(at + CELLS_AT_ONCE, count);
-    for (int64_t i = at; i < end; i += 2 * LANES)
+    for (int64_t i = at; i < end; i += TWO_VECTORS)
       store_two_nontemporal(to + i, load_f32(sum + i), load_f32(sum + i + LANES));
     memset(sum + at, 0, (size_t)(end - at) * sizeof *sum);
   }
@@ -328,7 +311,7 @@ static void stream_sums(float *sum, int64_t count, element *to) {
 /* Writes what is left of the last unit. */
 static void write_leftover(struct scatter *k) {
   if (k->leftover == 0) return;
-  store_sums(k->sums + UNIT - k->leftover, k->leftover, k->next - k->leftover);
+  store_sums(k->next - k->leftover, k->sums + UNIT - k->leftover, k->leftover);
   k->leftover = 0;
 }
 
@@ -342,7 +325,7 @@ static void append_sums(struct scatter *k, int64_t count, element *to) {
   const int64_t beyond = (int64_t)((uintptr_t)to % (UNIT * sizeof(element)) / sizeof(element));
   const int64_t head = beyond == 0 ? 0 : least(UNIT - beyond, count);
   const int64_t body = (count - head) / UNIT * UNIT;
-  store_sums(sum, head, to);
+  store_sums(to, sum, head);
   stream_sums(sum + head, body, to + head);
   k->leftover = count - head - body;
   k->next = to + count;
@@ -355,10 +338,10 @@ static void append_sums(struct scatter *k, int64_t count, element *to) {
 /* Writes the sums of a row of cells, whatever their stride. */
 static void write_row(struct scatter *k, float *sum, int64_t width, element *to) {
   const int64_t stride = k->grad_in.strides->of[PG_W];
-  if (stride == 1) store_sums(sum, width, to);
+  if (stride == 1) store_sums(to, sum, width);
   for (int64_t at = 0; stride != 1 && at < width; at += BLOCK) {
     const int64_t count = least(BLOCK, width - at);
-    store_sums(sum + at, count, k->some);
+    store_sums(k->some, sum + at, count);
     for (int64_t i = 0; i < count; i++) to[(at + i) * stride] = k->some[i];
   }
 }
@@ -379,7 +362,7 @@ static void write_sums(struct scatter *k, const struct pg_box *b) {
     if (run && k->in_lines && planes == 1)
       append_sums(k, cells, to);
     else if (run)
-      store_sums(k->sum + i * cells, cells, to);
+      store_sums(to, k->sum + i * cells, cells);
     else
       write_rows(k, b, k->sum + i * cells, to);
   }
