@@ -35,7 +35,7 @@ set(frames "")
 if(NOT sanitize)
   set(frames $<$<NOT:$<CONFIG:Debug>>:-Wframe-larger-than=8192>)
   set_property(SOURCE src/cpu/workers.c APPEND PROPERTY
-    COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-Wframe-larger-than=470000>)
+    COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-Wframe-larger-than=1150000>)
 endif()
 
 # All addresses are bound and made read-only before the first call; no page is both written and executed.

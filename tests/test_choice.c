@@ -50,82 +50,47 @@ static void check_rows(const struct row *rows, size_t count) {
 
 #define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof(rows)[0])
 
-/* Gathering pays from 64 outputs on, and with more than one output for 16 cells; it looks at no
- * more than two windows along each axis, and compares positions as 32-bit numbers. */
-static void gather_takes_many_outputs_in_few_windows(void **state) {
-  (void)state;
-  static const struct row rows[] = {
-      {"max_pool2d bf16 in=1x1x24x24 kernel=3", {"gather", "scatter"}}, /* 64 outputs */
-      {"max_pool2d bf16 in=1x1x21x27 kernel=3", {"scatter"}},           /* 63 */
-      {"max_pool2d bf16 in=1x1x31x33 kernel=4 pad=1x0",
-       {"gather", "scatter"}},                                /* 64 of 1023 cells */
-      {"max_pool2d bf16 in=1x1x32x32 kernel=4", {"scatter"}}, /* 64 of 1024 cells */
-      {"max_pool2d bf16 in=1x1x32x32 kernel=5x3 stride=3", {"gather", "scatter"}},
-      {"max_pool2d bf16 in=1x1x32x32 kernel=7x3 stride=3", {"scatter"}},
-      {"max_pool2d bf16 in=1x1x32x32 kernel=3x5 stride=3", {"gather", "scatter"}},
-      {"max_pool2d bf16 in=1x1x32x32 kernel=3x7 stride=3", {"scatter"}},
-      {"adaptive_max_pool3d bf16 in=1x1x4x12x12 out=3x12x12", {"gather", "scatter"}},
-      {"adaptive_max_pool3d bf16 in=1x1x2x12x12 out=5x12x12", {"scatter"}}, /* 3 windows along D */
-      {"adaptive_max_pool3d bf16 in=1x1x64x64x64 out=32x32x32",
-       {"gather", "scatter"}}, /* one slice */
-      {"max_pool2d bf16 in=1x1x1x2147475455 kernel=1x3",
-       {"gather", "scatter"}}, /* 2^31 - 1 - 8192 */
-      {"max_pool2d bf16 in=1x1x1x2147475456 kernel=1x3", {"scatter"}},
-      /* floats only where a box is one slice */
-      {"max_pool2d f32 in=1x1x24x24 kernel=3", {"scatter"}},
-      {"adaptive_max_pool3d f32 in=1x1x64x64x64 out=32x32x32", {"gather", "scatter"}},
-      {"adaptive_max_pool3d f32 in=1x1x64x64x32 out=32x32x16", {"scatter"}}, /* two slices */
-      {"adaptive_max_pool3d f32 in=1x1x1x64x64 out=1x32x31", {"scatter"}},   /* no depth */
-  };
-  CHECK_ROWS(rows);
-}
-
-/* Windows of rows that do not lie side by side as pairs need it.  (Where pairs fit halves, so does
- * gather: it compares the positions that pairs compare.) */
+/* Windows of rows that do not lie side by side as pairs need it. */
 static void pairs_need_windows_that_slide_by_two(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"max_pool2d bf16 in=1x1x64x64 kernel=2", {"pairs", "gather", "scatter"}},
-      {"max_pool2d bf16 in=1x1x64x65 kernel=2x3 stride=2", {"pairs", "gather", "scatter"}},
-      {"max_pool2d bf16 in=1x1x64x64 kernel=2 stride=2x3", {"gather", "scatter"}},
-      {"max_pool2d bf16 in=1x1x64x64 kernel=2x1 stride=2", {"gather", "scatter"}},
-      {"max_pool2d bf16 in=1x1x64x64 kernel=2x4 stride=2", {"gather", "scatter"}},
-      {"max_pool2d bf16 in=1x1x64x64 kernel=2 stride=2 dilation=1x2", {"gather", "scatter"}},
-      {"max_pool2d bf16 in=1x1x64x64 kernel=2 stride=2 dilation=2x1",
-       {"pairs", "gather", "scatter"}},
-      {"max_pool2d bf16 in=1x1x64x64 kernel=5x2 stride=2", {"scatter"}}, /* 3 windows along H */
-      {"max_pool2d bf16 in=1x1x64x64 kernel=2 stride=8x2",
+      {"max_pool2d bf16 in=1x1x64x192 kernel=2", {"pairs", "scatter"}},
+      {"max_pool2d f32 in=1x1x64x192 kernel=2", {"pairs", "scatter"}},
+      {"max_pool2d bf16 in=1x1x64x193 kernel=2x3 stride=2", {"scatter"}},
+      {"max_pool2d bf16 in=1x1x64x300 kernel=2 stride=2x3", {"scatter"}},
+      {"max_pool2d bf16 in=1x1x64x192 kernel=2x1 stride=2", {"scatter"}},
+      {"max_pool2d bf16 in=1x1x64x200 kernel=2 stride=2 dilation=1x2", {"scatter"}},
+      {"max_pool2d bf16 in=1x1x64x192 kernel=2 stride=3x2 dilation=2x1", {"pairs", "scatter"}},
+      {"max_pool2d bf16 in=1x1x64x192 kernel=3x2 stride=2", {"scatter"}}, /* 2 windows along H */
+      {"max_pool2d bf16 in=1x1x64x192 kernel=2 stride=8x2",
        {"scatter"}}, /* one output for 16 cells */
-      {"adaptive_max_pool2d bf16 in=1x1x64x64 out=32x32", {"pairs", "gather", "scatter"}},
-      {"adaptive_max_pool2d bf16 in=1x1x64x64 out=33x32", {"pairs", "gather", "scatter"}},
-      {"adaptive_max_pool2d bf16 in=1x1x64x64 out=32x33", {"gather", "scatter"}},
-      {"adaptive_max_pool3d bf16 in=1x1x2x64x64 out=2x32x32", {"gather", "scatter"}},
-      {"max_pool2d bf16 in=1x1x1100705x1951 kernel=2", {"pairs", "gather", "scatter"}},
+      {"adaptive_max_pool2d bf16 in=1x1x64x192 out=32x96", {"pairs", "scatter"}},
+      {"adaptive_max_pool2d bf16 in=1x1x64x192 out=33x96", {"scatter"}},
+      {"adaptive_max_pool2d bf16 in=1x1x64x192 out=32x97", {"scatter"}},
+      {"adaptive_max_pool3d bf16 in=1x1x2x64x192 out=2x32x96", {"scatter"}},
+      {"max_pool2d bf16 in=1x1x1100705x1951 kernel=2", {"pairs", "scatter"}},
       {"max_pool2d bf16 in=1x1x1048572x2048 kernel=2", {"scatter"}}, /* 2^31 - 8192 cells */
-      {"max_pool2d f32 in=1x1x64x64 kernel=2", {"pairs", "scatter"}},
   };
   CHECK_ROWS(rows);
 }
 
-/* A vector of channels needs several of them, in every tensor.  Rows of outputs that a cell lies
- * in are staged, and one more, at most 64. */
+/* Channels must be neighbours in every tensor, and more than one.  A box has whole rows, and no
+ * more than 8192 cells. */
 static void max_takes_channels_last(void **state) {
   (void)state;
   static const struct row rows[] = {
       {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc", {"channels_last", "scatter"}},
-      {"max_pool2d bf16 in=1x3x8x8 kernel=2 nhwc", {"scatter"}},
+      {"max_pool2d bf16 in=1x2x8x8 kernel=2 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x1x8x8 kernel=2 nhwc", {"scatter"}},
       {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc grad_out=permuted", {"scatter"}},
       {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc indices=permuted", {"scatter"}},
       {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc grad_in=permuted", {"scatter"}},
-      {"max_pool2d bf16 in=1x4x128x8 kernel=63x2 stride=1 nhwc", {"channels_last", "scatter"}},
-      {"max_pool2d bf16 in=1x4x128x8 kernel=64x2 stride=1 nhwc", {"scatter"}},
-      /* 64 rows of 4 or 5 outputs and 3 places, with 16 channels: 8192 places are there */
-      {"max_pool2d bf16 in=1x16x128x16 kernel=63x4 stride=1 nhwc", {"channels_last", "scatter"}},
-      {"max_pool2d bf16 in=1x16x128x16 kernel=63x5 stride=1 nhwc", {"scatter"}},
-      {"max_pool2d bf16 in=1x512x64x2 kernel=2x1 nhwc", {"channels_last", "gather", "scatter"}},
-      {"max_pool2d bf16 in=1x4x1x2147475455 kernel=1x3 nhwc",
-       {"channels_last", "gather", "scatter"}},
-      {"max_pool2d bf16 in=1x4x1x2147475456 kernel=1x3 nhwc", {"scatter"}},
+      {"max_pool2d bf16 in=1x4x128x8 kernel=64x2 stride=1 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x512x64x2 kernel=2x1 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x4x262140x8192 kernel=1x3 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x4x262143x8192 kernel=1x3 nhwc", {"scatter"}},
+      {"max_pool2d bf16 in=1x4x1x8192 kernel=1x3 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x4x1x8193 kernel=1x3 nhwc", {"scatter"}},
   };
   CHECK_ROWS(rows);
 }
@@ -144,6 +109,32 @@ static void one_window_takes_many_planes(void **state) {
       {"avg_pool2d in=16x4x1x1 kernel=1", {"one_window", "rows", "any"}},
       {"adaptive_avg_pool3d f64 in=8x8x2x4x4 out=1x1x1", {"one_window", "any"}},
       {"adaptive_avg_pool3d f64 in=7x9x2x4x4 out=1x1x1", {"any"}},
+  };
+  CHECK_ROWS(rows);
+}
+
+/* Columns keep the sums of at most three rows of outputs in registers, of two where there is depth;
+ * they leave rows of fewer than 12 cells, and channels that are neighbours, to rows. */
+static void columns_take_few_windows(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {"avg_pool2d in=1x1x32x32 kernel=3 stride=1", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x32x32 kernel=4x3 stride=1", {"rows", "any"}},
+      {"avg_pool2d in=1x1x32x32 kernel=3x4 stride=1", {"rows", "any"}},
+      {"avg_pool2d in=1x1x32x32 kernel=6 stride=2", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x32x32 kernel=7x6 stride=2", {"rows", "any"}},
+      {"avg_pool2d in=1x1x32x32 kernel=6x7 stride=2", {"rows", "any"}},
+      {"avg_pool2d in=1x1x32x32 kernel=3x4 stride=1x2", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x12x12 kernel=2", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x12x11 kernel=2", {"rows", "any"}},
+      {"avg_pool2d in=1x2x12x12 kernel=2 grad_out=permuted grad_in=permuted", {"rows", "any"}},
+      {"adaptive_avg_pool3d in=1x1x4x4x16 out=3x3x16", {"columns", "rows", "any"}}, /* 2, 2, 1 */
+      {"adaptive_avg_pool3d in=1x1x1x2x16 out=1x5x16", {"columns", "rows", "any"}}, /* 1, 3, 1 */
+      {"adaptive_avg_pool3d in=1x1x4x2x16 out=3x5x16", {"rows", "any"}},            /* 2, 3, 1 */
+      {"adaptive_avg_pool3d in=1x1x2x4x16 out=5x3x16", {"rows", "any"}},            /* 3, 2, 1 */
+      /* four rows of cells for a row of outputs, unless rows are at most two vectors */
+      {"avg_pool2d in=1x1x16x33 kernel=3x1", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x16x33 kernel=4x1", {"rows", "any"}},
   };
   CHECK_ROWS(rows);
 }
@@ -213,53 +204,19 @@ static void check_limit_at(const char *method, const char *form, const int fitti
 
 #pragma GCC diagnostic pop
 
-/* 8192 outputs, with two vectors behind each row of them; 4096 of one row. */
-static void gather_stages_8192_outputs(void **state) {
-  (void)state;
-  const int most = 8192 / 4 - 2 * lanes(); /* in each of four rows */
-  check_limit_at("gather", "max_pool2d bf16 in=1x1x4x%d kernel=1 seed=%d", (int[]){most, 1},
-                 (int[]){most + 1, 1});
-  check_limit_at("gather", "adaptive_max_pool3d bf16 in=1x1x2x2x%d out=2x2x%d", (int[]){most, most},
-                 (int[]){most + 1, most + 1});
-  check_limit("gather", "max_pool2d bf16 in=1x1x1x4095 kernel=1x2 stride=1 pad=0x1 grad_out=gap",
-              "max_pool2d bf16 in=1x1x1x4096 kernel=1x2 stride=1 pad=0x1 grad_out=gap");
-}
-
-/* Planes of up to 4096 contiguous outputs are staged in one piece, which saves the vectors behind
- * the rows: with 512 rows there would be room for those of four lanes alone. */
-static void small_planes_are_gathered_in_one_piece(void **state) {
-  (void)state;
-  const bool few_lanes = lanes() == 4;
-  assert_true(fits("max_pool2d bf16 in=1x2x512x8 kernel=1", "gather"));
-  assert_int_equal(fits("max_pool2d bf16 in=1x2x512x8 kernel=1 grad_out=gap", "gather"), few_lanes);
-  assert_int_equal(fits("max_pool2d bf16 in=1x2x512x8 kernel=1 indices=gap", "gather"), few_lanes);
-  assert_true(fits("max_pool2d bf16 in=1x2x512x4 kernel=1x2", "gather"));
-  assert_int_equal(fits("max_pool2d bf16 in=1x2x512x2 kernel=1x2", "gather"),
-                   few_lanes); /* one a row */
-  assert_int_equal(fits("adaptive_max_pool3d bf16 in=1x2x2x256x8 out=2x256x8", "gather"),
-                   few_lanes);
-  assert_true(fits("max_pool2d bf16 in=1x1x511x7 kernel=2 stride=1 pad=1", "gather")); /* 512 x 8 */
-  assert_int_equal(fits("max_pool2d bf16 in=1x1x455x8 kernel=2 stride=1 pad=1", "gather"),
-                   few_lanes);
-  check_right("max_pool2d bf16 in=1x1x511x7 kernel=2 stride=1 pad=1");
-}
-
-/* LANES cells look at outputs in LANES places.  With two outputs for a cell that holds for half as
- * many cells, and with all outputs over one cell for fewer than LANES of them. */
-static void vectors_hold_the_outputs_of_their_cells(void **state) {
-  (void)state;
-  const int half = lanes() / 2;
-  const int fitting[] = {half, 2 * half}, too_large[] = {half + 1, 2 * half + 2};
-  check_limit_at("gather", "adaptive_max_pool2d bf16 in=1x1x32x%d out=32x%d", fitting, too_large);
-}
-
-/* At least 32 outputs in a row, and whole rows in a box. */
+/* At least 96 outputs in a row, and whole rows in a box. */
 static void pairs_need_wide_rows(void **state) {
   (void)state;
-  check_limit("pairs", "max_pool2d in=1x1x8x64 kernel=2", "max_pool2d in=1x1x8x62 kernel=2");
+  check_limit("pairs", "max_pool2d in=1x1x8x192 kernel=2", "max_pool2d in=1x1x8x190 kernel=2");
   check_limit("pairs", "max_pool2d in=1x1x4x4096 kernel=2", "max_pool2d in=1x1x4x4098 kernel=2");
-  assert_true(fits("adaptive_max_pool2d in=1x1x512x64 out=1024x32", "pairs"));
-  check_right("adaptive_max_pool2d in=1x1x512x64 out=1024x32"); /* the most rows of outputs */
+}
+
+/* Rows of more than two vectors are copied faster than they are computed in columns. */
+static void columns_leave_wide_rows_of_high_windows(void **state) {
+  (void)state;
+  const int cells = lanes() == 4 ? 12 : 2 * lanes();
+  check_limit_at("columns", "avg_pool2d in=1x1x16x%d kernel=%dx1",
+                 (int[]){cells, lanes() == 4 ? 3 : 4}, (int[]){2 * lanes() + 5, 4});
 }
 
 /* --- Boxes --- */
@@ -268,16 +225,29 @@ static const struct {
   const char *line, *method;
   int64_t planes, d, h, w;
 } boxes[] = {
-    /* runs of 4096 cells; of 8192 where rows are wide, so that few boxes share windows */
-    {"max_pool2d in=1x1x64x1024 kernel=3 stride=1", "scatter", 1, 1, 4, 1024},
-    {"max_pool2d in=1x1x64x1025 kernel=3 stride=1", "scatter", 1, 1, 7, 1025},
-    {"max_pool2d bf16 in=1x1x64x1024 kernel=3", "gather", 1, 1, 4, 1024},
-    {"max_pool2d bf16 in=1x1x64x1025 kernel=3", "gather", 1, 1, 7, 1025},
+    /* scattering: whole planes of up to 4096 cells, several where they are small; where windows
+     * overlap up to 16384, and eight windows if that is more, up to 65536 */
+    {"max_pool2d in=1x1x64x64 kernel=2", "scatter", 1, 1, 64, 64},
+    {"max_pool2d in=1x1x64x65 kernel=2", "scatter", 1, 1, 32, 65},
+    {"max_pool2d in=1x99x10x10 kernel=2", "scatter", 40, 1, 10, 10},
+    {"max_pool2d in=1x1x128x128 kernel=3 stride=2", "scatter", 1, 1, 128, 128},
+    {"max_pool2d in=1x1x128x129 kernel=3 stride=2", "scatter", 1, 1, 64, 129},
+    {"max_pool2d in=1x1x64x1024 kernel=2", "scatter", 1, 1, 16, 1024},
+    {"max_pool2d in=1x1x64x1024 kernel=3 stride=1", "scatter", 1, 1, 22, 1024},
+    {"max_pool2d in=1x1x256x256 kernel=32", "scatter", 1, 1, 256, 256},
+    {"max_pool2d in=1x1x256x256 kernel=16", "scatter", 1, 1, 128, 256},
+    {"max_pool2d in=1x1x256x257 kernel=32", "scatter", 1, 1, 128, 257},
+    {"adaptive_max_pool3d in=1x1x64x32x32 out=4x4x4", "scatter", 1, 64, 32, 32},
+    {"adaptive_max_pool3d in=1x1x64x64x32 out=4x4x4", "scatter", 1, 32, 64, 32},
+    /* pairs: runs of 4096 cells; of 8192 where rows are wide, so that few boxes share windows */
     {"max_pool2d in=1x1x64x1024 kernel=2", "pairs", 1, 1, 4, 1024},
     {"max_pool2d in=1x1x64x1025 kernel=2", "pairs", 1, 1, 7, 1025},
     {"avg_pool2d in=1x1x64x1024 kernel=3 stride=1", "any", 1, 1, 4, 1024},
     {"avg_pool2d in=1x1x64x1025 kernel=3 stride=1", "any", 1, 1, 3, 1025},
     {"avg_pool2d in=8x16x8x8 kernel=8", "one_window", 64, 1, 8, 8},
+    /* square where rows are wide and windows overlap */
+    {"avg_pool2d in=1x1x64x257 kernel=3 stride=1", "columns", 1, 1, 32, 128},
+    {"avg_pool2d in=1x1x64x256 kernel=3 stride=1", "columns", 1, 1, 16, 256},
     /* at least 4096 elements, and several planes if these are small */
     {"avg_pool2d in=1x1x64x256 kernel=3 stride=1", "rows", 1, 1, 16, 256},
     {"avg_pool2d in=1x1x64x257 kernel=3 stride=1", "rows", 1, 1, 13, 257},
@@ -321,14 +291,14 @@ static void full_boxes_are_computed(void **state) {
 /* A flag for each item where planes are cut. */
 static void workspaces_have_a_flag_for_each_item(void **state) {
   (void)state;
-  static const char *const methods[] = {"channels_last", "pairs", "gather", "scatter"};
-  for (int i = 0; i < 4; i++) {
+  static const char *const methods[] = {"channels_last", "pairs", "scatter"};
+  for (int i = 0; i < 3; i++) {
     const bool last = i == 0;
-    const struct pg_choice cut = choice_of(last ? "max_pool2d bf16 in=2x16x66x64 kernel=2 nhwc"
-                                                : "max_pool2d bf16 in=2x3x66x64 kernel=2",
+    const struct pg_choice cut = choice_of(last ? "max_pool2d bf16 in=8x16x130x64 kernel=2 nhwc"
+                                                : "max_pool2d bf16 in=2x3x66x192 kernel=2",
                                            methods[i]);
-    const struct pg_choice whole = choice_of(last ? "max_pool2d bf16 in=2x16x32x64 kernel=2 nhwc"
-                                                  : "max_pool2d bf16 in=2x3x64x64 kernel=2",
+    const struct pg_choice whole = choice_of(last ? "max_pool2d bf16 in=8x16x128x64 kernel=2 nhwc"
+                                                  : "max_pool2d bf16 in=2x3x20x192 kernel=2",
                                              methods[i]);
     assert_int_equal(cut.items, pg_tiling_items(&cut.tiling));
     assert_true(pg_tiling_cuts(&cut.tiling) && !pg_tiling_cuts(&whole.tiling));
@@ -353,16 +323,14 @@ static void a_fill_has_one_method(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gather_takes_many_outputs_in_few_windows),
       cmocka_unit_test(pairs_need_windows_that_slide_by_two),
       cmocka_unit_test(max_takes_channels_last),
       cmocka_unit_test(one_window_takes_many_planes),
+      cmocka_unit_test(columns_take_few_windows),
       cmocka_unit_test(divisors_that_floats_do_not_hold_are_left_to_any),
       cmocka_unit_test(averages_add_256_rows),
-      cmocka_unit_test(gather_stages_8192_outputs),
-      cmocka_unit_test(small_planes_are_gathered_in_one_piece),
-      cmocka_unit_test(vectors_hold_the_outputs_of_their_cells),
       cmocka_unit_test(pairs_need_wide_rows),
+      cmocka_unit_test(columns_leave_wide_rows_of_high_windows),
       cmocka_unit_test(boxes_have_the_sizes_that_were_measured),
       cmocka_unit_test(boxes_of_rows_touch_1024_rows),
       cmocka_unit_test(full_boxes_are_computed),

@@ -303,14 +303,14 @@ static void lay_out(uint64_t *seed, struct tensor *t) {
 
 struct found {
   struct pg_contiguity contiguity;
-  bool channels_last;
+  bool neighbours, channels_last;
 };
 
 /* Compares the address of every element with those that each fact promises. */
 static struct found enumerate(const struct tensor *t) {
   const int64_t *l = t->length, *s = t->strides.of;
   const int64_t plane = l[PG_D] * l[PG_H] * l[PG_W], elements = l[PG_N] * l[PG_C] * plane;
-  struct found f = {{true, true, true}, l[PG_C] >= SEVERAL};
+  struct found f = {{true, true, true}, l[PG_C] > 1, l[PG_C] >= SEVERAL};
   for (int64_t i = 0; i < elements; i++) {
     const int64_t w = i % l[PG_W], h = i / l[PG_W] % l[PG_H], d = i / l[PG_W] / l[PG_H] % l[PG_D];
     const int64_t c = i / plane % l[PG_C], n = i / plane / l[PG_C];
@@ -318,7 +318,7 @@ static struct found enumerate(const struct tensor *t) {
     if (of_row != w) f.contiguity.rows = false;
     if (of_plane != i % plane) f.contiguity.planes = false;
     if (n * s[PG_N] + c * s[PG_C] + of_plane != i) f.contiguity.all = false;
-    if (c * s[PG_C] != c) f.channels_last = false;
+    if (c * s[PG_C] != c) f.neighbours = f.channels_last = false;
   }
   return f;
 }
@@ -327,6 +327,7 @@ static struct found in_both(struct found a, struct found b) {
   return (struct found){
       {a.contiguity.rows && b.contiguity.rows, a.contiguity.planes && b.contiguity.planes,
        a.contiguity.all && b.contiguity.all},
+      a.neighbours && b.neighbours,
       a.channels_last && b.channels_last};
 }
 
@@ -384,6 +385,8 @@ static void neighbours_in_memory_are_recognized(void **state) {
     if (!same(f.out, t.of_out.contiguity)) fail_msg("round %d: gradOutput", round);
     if (f.channels_last != in_both(t.of_in, t.of_out).channels_last)
       fail_msg("round %d: channels last", round);
+    if (f.neighbours != in_both(t.of_in, t.of_out).neighbours)
+      fail_msg("round %d: neighbours", round);
     assert_int_equal(f.bytes, f.planes * (f.cells * 2 + f.outputs * (t.indexed ? 4 + 8 : 4)));
     seen[0][f.out.rows]++;
     seen[1][f.out.planes]++;

@@ -98,7 +98,7 @@ static void device_memory_and_registered_memory_are(void **state) {
   OK_OR_SAY(aclrtSynchronizeStream(stream));
 }
 
-enum { EDGE = 128 }; /* two tiles: the call asks for workspace */
+enum { EDGE = 300 }; /* two tiles: the call asks for workspace */
 
 static aclTensor *plane(aclDataType type, int64_t edge, void *data) {
   const int64_t dims[] = {1, edge, edge};

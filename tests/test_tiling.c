@@ -247,6 +247,50 @@ static void channels_are_halved_until_boxes_are_wide(void **state) {
   }
 }
 
+static int64_t longest_window(const struct pg_axis *axis) {
+  int64_t longest = 0;
+  for (int64_t o = 0; o < axis->out; o++) {
+    const int64_t length = pg_length(pg_window_clip(axis, pg_window(axis, o)));
+    if (length > longest) longest = length;
+  }
+  return longest;
+}
+
+/* Sums for a box, or for the cells of any window in it if the others are done with: those of
+ * slices, and those of rows if no cell lies in the windows of two slices. */
+static int64_t sums_of(const struct pg_tiling *t, const struct pg_facts *f) {
+  const struct pg_pooling *p = &f->pool;
+  const int64_t d = least(t->d, longest_window(&p->d)), h = least(t->h, longest_window(&p->h));
+  if (t->d > 1) return d * t->h * t->w * t->planes;
+  return (f->d_windows <= 1 ? h : t->h) * t->w * t->planes;
+}
+
+static void bands_hold_every_cell_once(void **state) {
+  (void)state;
+  uint64_t seed = 362436069;
+  int seen[4][2] = {{0}};
+  for (int round = 0; round < 3000; round++) {
+    struct pg_pooling p = any_pooling(&seed, 20);
+    p.c = any_of(&seed, 2, any_of(&seed, 0, 1) == 0 ? 20 : 300);
+    while (p.n * p.c * cells_of(&p) > MOST_CELLS) p.c = (p.c + 1) / 2;
+    const int64_t cells = p.w.in + any_of(&seed, 0, 800), room = p.w.in + any_of(&seed, 0, 20000);
+    const struct pg_facts f = {.pool = p,
+                               .planes = p.n * p.c,
+                               .cells = cells_of(&p),
+                               .d_windows = pg_most_windows(&p.d),
+                               .grad_in_bytes = 2 * p.n * p.c * cells_of(&p)};
+    const struct pg_tiling t = pg_tile_bands(&f, cells, room);
+    check_items(&t, &p);
+    assert_true(t.interleaved && t.w == p.w.in && (t.d == 1 || t.h == p.h.in));
+    assert_true(t.d * t.h * t.w <= cells && sums_of(&t, &f) <= room);
+    seen[0][t.d > 1]++;
+    seen[1][t.h < p.h.in]++;
+    seen[2][t.planes < p.c]++;
+    seen[3][t.d * t.h * t.w * t.planes > room]++;
+  }
+  for (int i = 0; i < 4; i++) assert_true(seen[i][0] > 100 && seen[i][1] > 100);
+}
+
 /* Work on gradients of stride 0 is bounded by memory, but not windows that hang over the edges. */
 static void huge_windows_are_tiled(void **state) {
   (void)state;
@@ -259,6 +303,8 @@ static void huge_windows_are_tiled(void **state) {
   for (int i = 0; i < 3; i++) {
     const struct pg_tiling t = pg_tile_interleaved(&facts[i], 2048, 8192);
     check_items(&t, &facts[i].pool);
+    const struct pg_tiling bands = pg_tile_bands(&facts[i], 8192, 1 << 16);
+    check_items(&bands, &facts[i].pool);
   }
 }
 
@@ -413,6 +459,7 @@ int main(void) {
       cmocka_unit_test(whole_planes_hold_every_cell_once),
       cmocka_unit_test(interleaved_items_hold_every_cell_once),
       cmocka_unit_test(channels_are_halved_until_boxes_are_wide),
+      cmocka_unit_test(bands_hold_every_cell_once),
       cmocka_unit_test(huge_windows_are_tiled),
       cmocka_unit_test(items_know_how_many_outputs_they_have),
       cmocka_unit_test(covers_name_the_outputs_that_hold_each_cell),

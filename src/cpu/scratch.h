@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 enum {
-  PG_SCRATCH_METHOD = 256 << 10,   /* for the method; each asserts that this is enough */
-  PG_SCRATCH_FALLBACK = 192 << 10, /* behind it, for the method that max methods fall back to */
+  PG_SCRATCH_METHOD = 576 << 10,   /* for the method; each asserts that this is enough */
+  PG_SCRATCH_FALLBACK = 528 << 10, /* behind it, for the method that max methods fall back to */
   PG_SCRATCH_BYTES = PG_SCRATCH_METHOD + PG_SCRATCH_FALLBACK,
   PG_SCRATCH_SHARES = 4 << 10, /* behind that, for the shares of a job (workers.c) */
   PG_SCRATCH_ALIGNMENT = 64

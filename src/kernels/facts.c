@@ -122,11 +122,12 @@ struct pg_facts pg_facts_of(const struct pg_subject *s) {
   f.w_windows = pg_most_windows(&f.pool.w);
   f.in = contiguity_of(s->in, in);
   f.out = contiguity_of(s->out, out);
-  f.channels_last = p->c >= CHANNELS_LAST_LEAST && s->in->of[PG_C] == 1 && s->out->of[PG_C] == 1;
+  f.neighbours = p->c > 1 && s->in->of[PG_C] == 1 && s->out->of[PG_C] == 1;
   if (s->index != NULL) {
     f.out = both(f.out, contiguity_of(s->index, out));
-    f.channels_last = f.channels_last && s->index->of[PG_C] == 1;
+    f.neighbours = f.neighbours && s->index->of[PG_C] == 1;
   }
+  f.channels_last = f.neighbours && p->c >= CHANNELS_LAST_LEAST;
   f.has_depth = p->d.in > 1 || p->d.out > 1;
   f.grad_in_bytes = pg_mul_or_most(pg_mul_or_most(f.planes, f.cells), s->in_bytes);
   f.bytes = sum(f.grad_in_bytes,

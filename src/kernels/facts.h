@@ -43,7 +43,8 @@ struct pg_facts {
   int64_t planes, cells, outputs;          /* N * C; of gradInput and of gradOutput in one plane */
   int64_t d_windows, h_windows, w_windows; /* the most windows that one cell lies in */
   struct pg_contiguity in, out;            /* out: of the indices as well */
-  bool channels_last; /* channels are neighbours in every tensor, and several */
+  bool neighbours;    /* channels are neighbours in every tensor, and more than one */
+  bool channels_last; /* the same, and they are four or more */
   bool has_depth;     /* the depth axis is more than one cell and one output */
   int64_t bytes;      /* that the problem reads and writes */
   int64_t grad_in_bytes;

@@ -84,3 +84,93 @@ struct pg_tiling pg_tile_interleaved(const struct pg_facts *f, int64_t row, int6
   t.h = least(p->h.in, t.h + t.h % 2); /* an even number: some methods compute two rows at once */
   return counted(t, p);
 }
+
+/* The most cells of an axis that a window holds. */
+static int64_t longest_window(const struct pg_axis *axis) {
+  if (axis->out == 0) return 0;
+  const int64_t length =
+      axis->kernel == 0 ? pg_ceil_div(axis->in, axis->out) + 1 : pg_window_span(axis) + 1;
+  return least(axis->in, length);
+}
+
+/* How long bands of at most `most` cells of an axis are.  They begin with windows if possible, so
+ * that where these do not overlap, no output is read for two bands. */
+static int64_t band_length(const struct pg_axis *axis, int64_t most) {
+  const int64_t length = even_part(axis->in, least(axis->in, most));
+  if (most < 1 || axis->kernel == 0 || length < axis->stride || length == axis->in) return length;
+  const int64_t longer = pg_ceil_div(length, axis->stride) * axis->stride;
+  return longer <= most ? longer : longer - axis->stride;
+}
+
+/* About how many outputs of an axis a band of so many cells looks at. */
+static double outputs_of_band(const struct pg_axis *axis, int64_t cells) {
+  if (cells == axis->in) return (double)axis->out;
+  if (axis->kernel == 0) return (double)cells * (double)axis->out / (double)axis->in + 1;
+  const bool apart = pg_window_span(axis) < axis->stride && cells % axis->stride == 0;
+  return (double)(cells + (apart && axis->pad == 0 ? 0 : pg_window_span(axis))) /
+         (double)axis->stride;
+}
+
+/* About how many cycles an element of gradInput takes: for the outputs that it is read for, and,
+ * if channels are cut, for lines of memory that two boxes share. */
+static double cycles_of_bands(const struct pg_facts *f, const struct pg_tiling *t) {
+  enum { LINE = 64 };
+  const struct pg_pooling *p = &f->pool;
+  const double outputs =
+      outputs_of_band(&p->d, t->d) * outputs_of_band(&p->h, t->h) * (double)p->w.out;
+  const double cells = (double)t->d * (double)t->h * (double)t->w;
+  const int64_t elements = pg_mul_or_most(f->planes, f->cells);
+  const int64_t bytes = f->grad_in_bytes / at_least_one(elements);
+  const bool whole = t->planes == p->c, lines = p->c * bytes % LINE == 0;
+  return 2.5 * outputs / cells + (whole ? 0 : lines ? 10 : 250) / (double)t->planes;
+}
+
+static void keep_better(const struct pg_facts *f, const struct pg_tiling *t, struct pg_tiling *best,
+                        double *fewest) {
+  const double cycles = cycles_of_bands(f, t);
+  if (cycles >= *fewest) return;
+  *best = *t;
+  *fewest = cycles;
+}
+
+/* The most cells that a box should have, at most `cells`: threads need several items to share, but
+ * rows of outputs that two boxes look at are read twice. */
+static int64_t cells_to_share(const struct pg_facts *f, int64_t planes, int64_t cells) {
+  enum { ITEMS = 8, BYTES = 128 << 10 }; /* of an item that is worth it */
+  const int64_t wanted = at_least_one(least(ITEMS, f->bytes / BYTES));
+  const int64_t band = pg_mul_or_most(6 * longest_window(&f->pool.h), f->pool.w.in);
+  const int64_t groups = pg_mul_or_most(f->pool.n, pg_ceil_div(f->pool.c, planes));
+  const int64_t shared = pg_mul_or_most(groups, f->cells) / wanted;
+  return least(cells, shared < band ? band : shared);
+}
+
+/* Tries all channels, a half of them, a quarter and so on, with bands of rows and with bands of
+ * slices.  Sums for a window are enough if each cell has been named for the last time when the
+ * next band of the box needs its place: along D, and along H if no two slices of outputs name it.
+ */
+struct pg_tiling pg_tile_bands(const struct pg_facts *f, int64_t cells, int64_t room) {
+  enum { WHOLE_LINES = 32, MOST_CHANNELS = 2048 };
+  const struct pg_pooling *p = &f->pool;
+  const int64_t slice = pg_mul_or_most(p->h.in, p->w.in);
+  const int64_t rows = longest_window(&p->h), slices = longest_window(&p->d);
+  struct pg_tiling best = {.interleaved = true, .planes = 1, .d = 1, .h = 1, .w = p->w.in};
+  double fewest = 1e300;
+  for (int64_t parts = pg_ceil_div(p->c, MOST_CHANNELS); parts < 2 * p->c; parts *= 2) {
+    struct pg_tiling t = {.interleaved = true, .d = 1, .w = p->w.in};
+    t.planes = pg_ceil_div(p->c, least(parts, p->c));
+    if (parts > 1 && t.planes > WHOLE_LINES)
+      t.planes = pg_ceil_div(t.planes, WHOLE_LINES) * WHOLE_LINES;
+    const int64_t share = cells_to_share(f, t.planes, cells);
+    int64_t most = room / t.planes / p->w.in;
+    if (f->d_windows <= 1 && rows + rows / 2 < most) most = p->h.in;
+    t.h = band_length(&p->h, least(most, share / p->w.in));
+    if (most > 0) keep_better(f, &t, &best, &fewest);
+    most = room / t.planes / slice;
+    if (slices + slices / 2 < most) most = p->d.in;
+    most = least(most, share / slice);
+    t.h = p->h.in;
+    t.d = band_length(&p->d, most);
+    if (most > 1 && t.d > 1) keep_better(f, &t, &best, &fewest);
+  }
+  return counted(best, p);
+}

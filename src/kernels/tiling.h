@@ -25,6 +25,11 @@ struct pg_tiling pg_tile_square(const struct pg_pooling *pool, int64_t cells, in
  * (times channels). */
 struct pg_tiling pg_tile_interleaved(const struct pg_facts *facts, int64_t row, int64_t staged);
 
+/* Interleaved boxes of whole rows of a slice, or of whole slices, and of at most `cells` cells.  A
+ * method computes them with `room` sums: for the cells (times channels) of a box, or, where these
+ * are more, of any window and half of its rows or slices again. */
+struct pg_tiling pg_tile_bands(const struct pg_facts *facts, int64_t cells, int64_t room);
+
 /* Boxes that are whole planes: several where these have fewer than `cells` cells. */
 struct pg_tiling pg_tile_planes(const struct pg_pooling *pool, int64_t cells);
 

@@ -43,11 +43,6 @@ struct expansion {
   uint8_t lane[EXPAND_TABLE + LANES], above[EXPAND_TABLE + LANES];
 };
 
-/* Does cell i of an axis lie in the same windows as the one before it? */
-static inline bool in_same_windows(const struct pg_cover *m, int64_t i) {
-  return i > 0 && m->first[i] == m->first[i - 1] && m->count[i] == m->count[i - 1];
-}
-
 /* Are rows of so many elements expanded by shifting? */
 static inline bool is_shift(const struct pg_axis *axis, int64_t elements) {
   return axis->kernel > 1 && axis->stride == 1 && elements >= EXPAND_SHIFT;

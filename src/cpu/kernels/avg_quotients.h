@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first part of average-backward (avg_rows.c): outputs are divided by their divisors, once for
- * each box, in vectors.
+/* The first part of average-backward (avg_columns.c, avg_rows.c): outputs are divided by their
+ * divisors, once for each box, in vectors.
  *
  * A cell or an output is `unit` elements that follow each other in memory: the channels of an
  * interleaved box, else one.  So a row is a run of elements, whatever the layout is.
@@ -245,11 +245,18 @@ static inline void begin_quotients(struct quotients *k, const struct pg_task *ta
   pg_box_cover_begin(&k->cover);
 }
 
-/* Makes what depends on the box alone: its cover, and the extents of its windows. */
-static inline void begin_box(struct quotients *k, const struct pg_box *b, int64_t unit) {
-  pg_box_cover_make(&k->cover, &k->facts->pool, b, 0);
+/* Makes what depends on the box alone: its cover, with `front` places in front along W, and the
+ * extents of its windows. */
+static inline void begin_box(struct quotients *k, const struct pg_box *b, int64_t unit,
+                             int64_t front) {
+  pg_box_cover_make(&k->cover, &k->facts->pool, b, front);
   k->unit = unit;
   make_extents(k);
+}
+
+/* Does cell i of an axis lie in the same windows as the one before it? */
+static inline bool in_same_windows(const struct pg_cover *m, int64_t i) {
+  return i > 0 && m->first[i] == m->first[i - 1] && m->count[i] == m->count[i - 1];
 }
 
 #endif

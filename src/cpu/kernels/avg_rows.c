@@ -452,7 +452,7 @@ static void arrange_rows(struct avg_rows *k, int64_t unit) {
 static void make_box(struct avg_rows *k, const struct pg_tiling *t, const struct pg_box *b) {
   const int64_t unit = t->interleaved ? least(b->planes, k->in.unit) : 1;
   const int64_t planes = b->planes / unit;
-  begin_box(&k->q, b, unit);
+  begin_box(&k->q, b, unit, 0);
   k->flat = k->at_a_time = flatten_planes(k);
   if (!k->flat) {
     arrange_rows(k, unit);

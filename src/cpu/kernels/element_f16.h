@@ -26,6 +26,11 @@ static inline void store_two(element *p, floats v, element *q, floats w) {
   store_f16(q, pack_f16(w));
 }
 
+/* Stores two vectors one behind the other, past the caches; p is a multiple of their size. */
+static inline void store_two_nontemporal(element *p, floats v, floats w) {
+  store_two_nontemporal_f16(p, v, w);
+}
+
 /* Stores the lanes of two vectors alternately; exact: for values that elements represent. */
 static inline void store_pairs(element *p, floats even, floats odd) {
   store_pairs_f16(p, even, odd);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max-backward by gathering, for windows 2 or 3 cells wide that slide by 2 along W: the pooling of
- * most networks.
+/* Max-backward by comparing, for windows 2 cells wide that slide by 2 along W and do not overlap
+ * along H, in wide rows: the pooling of many networks, where it takes three quarters of the time of
+ * scattering.
  *
- * Cells are computed in pairs.  The even cells of LANES pairs look at LANES outputs that follow
- * each other, and so do the odd ones; so outputs need not be permuted to the lanes of their cells,
- * as in max_gather.c.  Rows of outputs are staged when the first row of cells needs them, so that
- * reading, computing and writing overlap.
+ * A cell lies in one window at most.  Cells are computed in pairs: the even cells of LANES pairs
+ * look at LANES outputs that follow each other, and so do the odd ones.  Rows of outputs are staged
+ * when the first row of cells needs them, so that reading, computing and writing overlap.
  *
  * If an index lies outside its window, the box is scattered from its plane on. */
 #include "cpu/kernels/max_staging.h"
@@ -13,9 +13,8 @@
 enum {
   BOX_CELLS = 4096,
   WIDE_BOX_CELLS = 8192,
-  LEAST_WIDTH = 32, /* outputs in a row: what a row takes to begin must pay (measured) */
+  LEAST_WIDTH = 96, /* outputs in a row: what a row takes to begin must pay (measured) */
   MOST_CELLS_PER_OUTPUT = 16,
-  TWO_VECTORS = 2 * LANES,                           /* the cells of LANES pairs */
   WHOLE_LINES = TWO_VECTORS * sizeof(element) / LINE /* 0 where they do not fill a cache line */
 };
 
@@ -45,13 +44,12 @@ static inline bool stage_until(struct pairs *k, const struct pg_max_plane *t, in
 
 /* What the compiler knows of a row of cells. */
 struct pair_shape {
-  int rows;        /* of outputs that its cells lie in */
-  int kernel, pad; /* of the windows along W */
-  bool lines;      /* whole cache lines are stored past the caches */
+  int pad;    /* of the windows along W */
+  bool lines; /* whole cache lines are stored past the caches */
 };
 
-/* Where a row of cells goes, where the last of its rows of outputs is staged, and the position of
- * its first cell in the plane. */
+/* Where a row of cells goes, where its row of outputs is staged, and the position of its first cell
+ * in the plane. */
 struct pair_row {
   element *to;
   const element *end; /* of its destination */
@@ -59,32 +57,21 @@ struct pair_row {
   int32_t first;
 };
 
-/* The sums of LANES even cells (parity 0) or odd cells (parity 1).  Cell 2 i + parity lies in the
- * windows of the outputs i + begin to i + end. */
-static inline __attribute__((always_inline)) floats add_outputs(const struct staging *s,
-                                                                int64_t from, ints cell,
-                                                                const int parity,
-                                                                const struct pair_shape shape) {
-  const int64_t begin = pg_ceil_div(parity + shape.pad - shape.kernel + 1, 2);
-  const int64_t end = pg_floor_div(parity + shape.pad, 2);
-  floats sum = zeros();
-  for (int row = shape.rows - 1; row >= 0; row--) /* the rows above come first */
-    for (int64_t i = begin; i <= end; i++) {
-      const int64_t at = from + i - row * s->pitch;
-      sum = add_equal(sum, load_f32(s->grad + at), load_i32(s->index + at), cell);
-    }
-  return sum;
+/* LANES even cells (parity 0) or odd cells (parity 1).  Cell 2 i + parity lies in the window of
+ * output i, or of the next one. */
+static inline __attribute__((always_inline)) floats compare(const struct staging *s, int64_t from,
+                                                            ints cell, const int parity,
+                                                            const struct pair_shape shape) {
+  const int64_t at = from + (parity + shape.pad) / 2;
+  return add_equal(zeros(), load_f32(s->grad + at), load_i32(s->index + at), cell);
 }
 
 static inline __attribute__((always_inline)) void make_pairs(const struct staging *s, int64_t from,
                                                              ints even_cell, element *to,
                                                              const struct pair_shape shape) {
-  const floats even = add_outputs(s, from, even_cell, 0, shape);
-  const floats odd = add_outputs(s, from, add_i(even_cell, all_i(1)), 1, shape);
-  if (shape.rows == 1 && shape.kernel == 2) /* nothing was added up */
-    store_exact_pairs(to, even, odd);
-  else
-    store_pairs(to, even, odd);
+  const ints odd_cell = add_i(even_cell, all_i(1));
+  store_exact_pairs(to, compare(s, from, even_cell, 0, shape),
+                    compare(s, from, odd_cell, 1, shape));
 }
 
 static inline __attribute__((always_inline)) void make_row(const struct pairs *k,
@@ -114,9 +101,6 @@ static inline __attribute__((always_inline)) bool make_rows(struct pairs *k,
                                                             const struct pair_shape shape) {
   const struct pg_cover *m = &k->cover.h;
   const int64_t width = k->pool->w.in;
-  struct pair_shape one = shape, two = shape;
-  one.rows = 1;
-  two.rows = 2;
   for (int64_t h = 0; h < pg_length(m->cells); h++) {
     const int64_t end = m->first[h] + m->count[h];
     if (!stage_until(k, plane, end)) return false;
@@ -126,9 +110,7 @@ static inline __attribute__((always_inline)) bool make_rows(struct pairs *k,
                                .from = LANES + (end - 1) * k->staging.pitch,
                                .first = (int32_t)((m->cells.begin + h) * width)};
     if (m->count[h] == 1)
-      make_row(k, &r, one);
-    else if (m->count[h] == 2)
-      make_row(k, &r, two);
+      make_row(k, &r, shape);
     else
       memset(r.to, 0, (size_t)width * sizeof *r.to);
     end_rows(t, width);
@@ -136,12 +118,10 @@ static inline __attribute__((always_inline)) bool make_rows(struct pairs *k,
   return stage_until(k, plane, pg_length(m->outputs));
 }
 
-/* Are rows stored in whole cache lines directly from registers?  They must begin with a line.  With
- * windows of 3 there is more to compute between two stores, and a line writer is faster
- * (measured). */
-static bool stores_lines(const struct pairs *k, const struct destination *t) {
-  return t->writer != NULL && k->pool->w.kernel == 2 && WHOLE_LINES > 0 &&
-         (uintptr_t)t->plane % LINE == 0 && t->row * (int64_t)sizeof(element) % LINE == 0;
+/* Are rows stored in whole cache lines directly from registers?  They must begin with a line. */
+static bool stores_lines(const struct destination *t) {
+  return t->writer != NULL && WHOLE_LINES > 0 && (uintptr_t)t->plane % LINE == 0 &&
+         t->row * (int64_t)sizeof(element) % LINE == 0;
 }
 
 /* Computes the box in one plane.  False when an index lies outside its window. */
@@ -149,15 +129,12 @@ static bool make_plane(struct pairs *k, const struct pg_max_plane *plane, struct
   const struct pg_axis *w = &k->pool->w;
   store_i32(k->staging.index, all_i(-1)); /* before the first row */
   k->rows = 0;
-  if (w->kernel == 2 && w->pad == 0 && stores_lines(k, t)) {
+  if (w->pad == 0 && stores_lines(t)) {
     t->writer = NULL;
-    return make_rows(k, plane, t, (struct pair_shape){0, 2, 0, true});
+    return make_rows(k, plane, t, (struct pair_shape){0, true});
   }
-  if (w->kernel == 2 && w->pad == 0)
-    return make_rows(k, plane, t, (struct pair_shape){0, 2, 0, false});
-  if (w->kernel == 2) return make_rows(k, plane, t, (struct pair_shape){0, 2, 1, false});
-  if (w->pad == 0) return make_rows(k, plane, t, (struct pair_shape){0, 3, 0, false});
-  return make_rows(k, plane, t, (struct pair_shape){0, 3, 1, false});
+  if (w->pad == 0) return make_rows(k, plane, t, (struct pair_shape){0, false});
+  return make_rows(k, plane, t, (struct pair_shape){1, false});
 }
 
 /* --- Items --- */
@@ -202,8 +179,8 @@ static void pairs_items(const void *args, int64_t begin, int64_t end, struct pg_
 static bool pairs_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   const struct pg_axis *w = &f->pool.w;
-  if (f->has_depth || w->stride != 2 || w->kernel < 2 || w->kernel > 3 || w->pad > 1 ||
-      w->dilation != 1 || f->h_windows > 2)
+  if (f->has_depth || w->stride != 2 || w->kernel != 2 || w->pad > 1 || w->dilation != 1 ||
+      f->h_windows > 1)
     return false;
   if (w->out < LEAST_WIDTH || f->cells > MOST_POSITIONS ||
       f->cells / MOST_CELLS_PER_OUTPUT >= f->outputs)

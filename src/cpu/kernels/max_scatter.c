@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Max-backward by scattering: each output is added, in fp32, to the cell that it names, in a box of
- * zeros in the first-level cache, which is then rounded and written once.
+ * zeros in the caches, which is then rounded and written once.
  *
- * This computes every problem, and is what the other methods fall back to when an index lies
- * outside its window.  It is the fastest where outputs are few, because a cell that no output names
- * costs only the writing of its zero.  With many outputs, additions to the same cell wait for each
- * other, and nothing is computed in vectors.
+ * This computes every problem, whatever its windows, and is what the other methods fall back to
+ * when an index lies outside its window.  An output costs about three cycles, a cell next to
+ * nothing.  So it is the fastest wherever there are not many more outputs than cells, except for
+ * small windows that some method compares in vectors.
  *
- * The planes of a box that have few outputs are added in one piece.  If few cells were changed,
- * only those are rounded and cleared afterwards.  Whole planes of floats that a cache will keep are
- * summed in gradInput itself. */
+ * A box is a number of whole planes or, of large planes, some rows or slices.  If the windows of a
+ * row of outputs lie inside the box, its indices need no other check than that they do so too.
+ * Where windows hang over the box, the indices are staged first (max_staging.h), because there
+ * those that point out of the box may be right. */
 #include "cpu/kernels/max_staging.h"
 #include "cpu/method.h"
 
 enum {
-  BOX_CELLS = 8192,
-  SPARSE = 1024,     /* the most changed cells that are remembered one by one */
-  PLANES_AT_ONCE = 3 /* planes whose outputs are added alternately */
+  MOST_CELLS = 65536,   /* of a box: 256 KiB of sums, a quarter of a second-level cache */
+  LEAST_CELLS = 16384,  /* of a box where windows overlap */
+  CELLS_AT_ONCE = 4096, /* smaller planes are computed several at once */
+  BLOCK = 256,          /* outputs that are widened at once */
+  AHEAD = 4096,         /* bytes of prefetching */
+  FEW = 32,             /* cells for each output: few of them are named */
+  /* What is written at once, past the caches: whole cache lines, and two vectors. */
+  UNIT = TWO_VECTORS * (int)sizeof(element) > LINE ? TWO_VECTORS : LINE / (int)sizeof(element)
 };
 
 struct scatter {
@@ -26,13 +32,17 @@ struct scatter {
   const struct pg_max_backward *args;
   const struct pg_scratch *scratch; /* the memory in which this struct is */
   struct grad_in grad_in;
-  int32_t changed[SPARSE]; /* positions in sum[] that were added to */
-  int64_t changes;         /* how many; more than SPARSE: any position may have been changed */
-  float *sum;              /* where sums are made: in sums[], or in gradInput itself */
-  int64_t zeros;           /* between two boxes the first so many of sums[] are 0 */
-  bool out_is_zero;        /* all of out[] is known to be 0 */
-  _Alignas(LINE) float sums[BOX_CELLS + LANES];
-  _Alignas(LINE) element out[BOX_CELLS + LANES]; /* rounded */
+  bool in_lines;         /* gradInput is written past the caches, in whole lines */
+  int64_t zeros;         /* between two boxes the first so many sums are 0 */
+  int64_t rounded_zeros; /* the same of rounded[] */
+  element *next;         /* in_lines: where the next cells go, if they follow the last ones */
+  int64_t leftover;      /* cells before `next` that are still to be written */
+  float *sum;            /* where sums are made: in sums[], or in gradInput itself */
+  _Alignas(LINE) float grad[BLOCK + LANES];
+  _Alignas(LINE) element some[BLOCK]; /* cells that are not contiguous in gradInput */
+  _Alignas(LINE) element rounded[ELEMENT_IS_FLOAT ? 1 : MOST_CELLS]; /* where few are named */
+  /* Before the sums of a box are those of the leftover. */
+  _Alignas(LINE) float sums[UNIT + MOST_CELLS + TWO_VECTORS];
 };
 _Static_assert(sizeof(struct scatter) <= PG_SCRATCH_FALLBACK, "scattering needs more scratch");
 
@@ -43,9 +53,11 @@ static struct scatter *begin_scatter(const struct pg_task *task, const struct pg
   k->args = &task->problem.args.max_backward;
   k->scratch = scratch;
   k->grad_in = grad_in_of(k->facts, k->args->grad_in, &k->args->in_strides);
+  k->in_lines = k->grad_in.nontemporal && k->facts->in.planes &&
+                (uintptr_t)k->grad_in.address % sizeof(element) == 0;
+  k->zeros = k->rounded_zeros = k->leftover = 0;
+  k->next = NULL;
   begin_staging(&k->staging, task);
-  k->zeros = 0;
-  k->out_is_zero = false;
   return k;
 }
 
@@ -56,329 +68,395 @@ static inline int64_t index_at(const struct pg_max_backward *a, const void *inde
 
 /* --- Adding outputs to sums --- */
 
-/* Adds contiguous outputs to the sums of a whole plane.  False when one names no cell. */
-static inline __attribute__((always_inline)) bool add_to_whole(struct scatter *k,
-                                                               const struct output_row *o,
-                                                               const float *grad, const bool is_i64,
-                                                               float *sum) {
-  const uint64_t cells = (uint64_t)k->facts->cells;
-  const int32_t base = (int32_t)(sum - k->sum);
-  const bool sparse = k->changes + o->count <= SPARSE;
-  int64_t changes = k->changes;
-  bool fine = true;
-  for (int64_t i = 0; i < o->count; i++) {
-    const uint64_t at =
-        (uint64_t)(is_i64 ? ((const int64_t *)o->index)[i] : ((const int32_t *)o->index)[i]);
-    if (__builtin_expect(at >= cells, 0)) {
-      fine = false;
-      continue;
-    }
-    sum[at] += grad[i];
-    if (sparse) k->changed[changes++] = base + (int32_t)at;
-  }
-  k->changes = sparse ? changes : SPARSE + 1;
-  return fine;
+/* Cells that follow each other: where their sums are, the position of the first one in its plane,
+ * and their number. */
+struct cell_run {
+  float *sum;
+  int64_t begin;
+  uint64_t count;
+};
+
+static inline int64_t index_of(const void *index, const bool is_i64, int64_t i) {
+  return is_i64 ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
 }
 
-/* The same, in blocks of gradients that are widened first. */
-static bool add_contiguous(struct scatter *k, const struct output_row *o, float *sum) {
-  const bool is_i64 = k->args->index_bytes == 8;
+/* Adds outputs to the cells that they name.  False when one names none of these cells. */
+static inline __attribute__((always_inline)) bool add_some(const void *index, const float *grad,
+                                                           const int64_t count, const bool is_i64,
+                                                           const struct cell_run to) {
   bool fine = true;
-  for (int64_t done = 0; done < o->count && !pg_is_stopped(k->scratch); done += STAGED) {
-    const struct output_row block = {.grad = o->grad + done,
-                                     .index = (const char *)o->index + done * k->args->index_bytes,
-                                     .count = least(o->count - done, STAGED)};
-    const float *grad = widened(block.grad, block.count, k->staging.grad);
-    fine = (is_i64 ? add_to_whole(k, &block, grad, true, sum)
-                   : add_to_whole(k, &block, grad, false, sum)) &&
-           fine;
-  }
-  return fine;
-}
-
-/* Adds staged outputs to the sums of a part of a plane, which begins at position `begin`.  Many of
- * them may name cells of other boxes; these are added to sum[cells], which nobody reads, so that no
- * branch has to be predicted. */
-static void add_to_part(struct scatter *k, int64_t count, int32_t begin, uint32_t cells) {
-  const bool sparse = k->changes + count < SPARSE;
-  int64_t changes = k->changes;
+#pragma GCC unroll 8
   for (int64_t i = 0; i < count; i++) {
-    const uint32_t there = (uint32_t)k->staging.index[i] - (uint32_t)begin;
-    const uint32_t at = there < cells ? there : cells;
-    k->sum[at] += k->staging.grad[i];
-    if (sparse) {
-      k->changed[changes] = (int32_t)at;
-      changes += there < cells;
-    }
+    const uint64_t at = (uint64_t)index_of(index, is_i64, i) - (uint64_t)to.begin;
+    if (__builtin_expect(at < to.count, 1))
+      to.sum[at] += grad[i];
+    else
+      fine = false;
   }
-  k->changes = sparse ? changes : SPARSE + 1;
+  return fine;
 }
 
-/* Adds any outputs, one at a time.  Where the box is a whole plane, indices outside it are reported
- * later, by report_indices, once it is known that there are some. */
+static inline __attribute__((always_inline)) bool add_block(const void *index, const float *grad,
+                                                            int64_t count, const bool is_i64,
+                                                            const struct cell_run to) {
+  enum { STEP = 8 };
+  const int64_t bytes = is_i64 ? 8 : 4;
+  const char *x = index;
+  bool fine = true;
+  for (; count >= STEP; count -= STEP, x += STEP * bytes, grad += STEP) {
+    __builtin_prefetch(x + AHEAD);
+    if (ELEMENT_IS_FLOAT) __builtin_prefetch((const char *)grad + AHEAD / 2);
+    fine &= add_some(x, grad, STEP, is_i64, to);
+  }
+  return add_some(x, grad, count, is_i64, to) && fine;
+}
+
+/* Adds the contiguous outputs of planes that follow each other, each of which has `outputs` of
+ * them, or of a part of one plane.  False when one names none of the cells. */
+static inline __attribute__((always_inline)) bool add_contiguous(struct scatter *k,
+                                                                 const struct output_row *o,
+                                                                 int64_t outputs, const bool is_i64,
+                                                                 struct cell_run to) {
+  int64_t left = outputs; /* in the current plane */
+  bool fine = true;
+  for (int64_t at = 0; at < o->count && !pg_is_stopped(k->scratch); at += BLOCK) {
+    const int64_t count = least(o->count - at, BLOCK);
+    const char *index = (const char *)o->index + at * (is_i64 ? 8 : 4);
+    const float *grad = widened(o->grad + at, count, AHEAD / 2, k->grad);
+    for (int64_t i = 0, part; i < count; i += part) {
+      part = least(count - i, left);
+      fine &= add_block(index + i * (is_i64 ? 8 : 4), grad + i, part, is_i64, to);
+      left -= part;
+      if (left > 0) continue;
+      left = outputs;
+      to.sum += to.count;
+    }
+  }
+  return fine;
+}
+
+static bool add_outputs(struct scatter *k, const struct output_row *o, int64_t outputs,
+                        const struct cell_run *to) {
+  return k->args->index_bytes == 8 ? add_contiguous(k, o, outputs, true, *to)
+                                   : add_contiguous(k, o, outputs, false, *to);
+}
+
+/* Adds staged outputs, many of which may name cells of other boxes; these are added to the place
+ * behind the sums, which nobody reads, so that no branch has to be predicted. */
+static void add_staged(const struct staging *s, int64_t count, const struct cell_run *to) {
+  const uint32_t cells = (uint32_t)to->count;
+  for (int64_t i = 0; i < count; i++) {
+    const uint32_t there = (uint32_t)s->index[i] - (uint32_t)to->begin;
+    to->sum[there < cells ? there : cells] += s->grad[i];
+  }
+}
+
+/* Adds any outputs, one at a time. */
 static void add_one_by_one(struct scatter *k, struct pg_max_plane *t,
                            const struct pg_row_windows *row, const struct output_row *o,
                            float *sum) {
   const int64_t stride = k->args->out_strides.of[PG_W];
-  k->changes = SPARSE + 1;
   for (int64_t i = 0; i < o->count; i++) {
     if (i % STAGED == 0 && pg_is_stopped(k->scratch)) return;
     const int64_t index = index_at(k->args, o->index, i), at = pg_position_in_box(t, index);
     if (at >= 0)
       sum[at] += widen_one(o->grad[i * stride]);
-    else if (!t->box->whole)
+    else
       pg_index_elsewhere(t, row, t->ow.begin + i, index);
   }
 }
 
 /* --- One plane --- */
 
-/* Adds a row of outputs to a whole plane.  False when one names no cell. */
-static bool add_row_to_whole(struct scatter *k, struct pg_max_plane *t, int64_t od, int64_t oh,
-                             float *sum) {
-  const struct pg_max_backward *a = k->args;
-  const struct output_row o = output_row_of(t, od, oh, t->ow);
-  const int64_t stride = a->out_strides.of[PG_W], index_stride = a->index_strides.of[PG_W];
-  if (stride == 1 && index_stride == 1) return add_contiguous(k, &o, sum);
-  if (o.count > STAGED ||
-      !narrow(o.index, a->index_bytes == 8, index_stride, o.count, k->staging.index)) {
-    add_one_by_one(k, t, &(struct pg_row_windows){.od = od, .oh = oh}, &o, sum);
-    return false;
-  }
-  widen(o.grad, stride, o.count, k->staging.ahead, k->staging.grad);
-  const struct output_row staged = {.index = k->staging.index, .count = o.count};
-  return add_to_whole(k, &staged, k->staging.grad, false, sum);
+/* Do the cells of a box follow each other in its plane? */
+static bool is_run(const struct pg_pooling *p, const struct pg_box *b) {
+  const bool rows = pg_length(b->w) == p->w.in, slices = pg_length(b->h) == p->h.in;
+  return b->cells == pg_length(b->w) || (rows && (slices || pg_length(b->d) == 1));
 }
 
-/* Adds a row of outputs to a part of a plane. */
-static void add_row_to_part(struct scatter *k, struct pg_max_plane *t, int64_t od, int64_t oh,
-                            float *sum) {
+static bool lies_in(struct pg_range a, struct pg_range b) {
+  return a.begin >= b.begin && a.end <= b.end;
+}
+
+/* For each of the outputs that names no cell of the box. */
+static void report_row(const struct scatter *k, struct pg_max_plane *t,
+                       const struct pg_row_windows *row, const struct output_row *o) {
+  for (int64_t i = 0; i < o->count; i++) {
+    const int64_t index = index_at(k->args, o->index, i);
+    if (i % STAGED == 0 && pg_is_stopped(k->scratch)) return;
+    if (pg_position_in_box(t, index) < 0) pg_index_elsewhere(t, row, t->ow.begin + i, index);
+  }
+}
+
+/* The cells of a box, if they follow each other. */
+static struct cell_run cells_of(const struct pg_pooling *p, const struct pg_box *b, float *sum) {
+  const int64_t begin = (b->d.begin * p->h.in + b->h.begin) * p->w.in + b->w.begin;
+  return (struct cell_run){sum, begin, (uint64_t)b->cells};
+}
+
+/* Adds the rows `oh` of outputs, whose windows lie inside the box. */
+static void add_inside(struct scatter *k, struct pg_max_plane *t, int64_t od, struct pg_range oh,
+                       float *sum) {
+  const struct pg_pooling *p = &k->facts->pool;
+  const struct cell_run to = cells_of(p, t->box, sum);
+  struct output_row o = output_row_of(t, od, oh.begin, t->ow);
+  o.count *= pg_length(oh);
+  if (add_outputs(k, &o, o.count, &to)) return;
+  for (; oh.begin < oh.end; oh.begin++) {
+    const struct pg_row_windows row = pg_row_windows_of(p, od, oh.begin);
+    o = output_row_of(t, od, oh.begin, t->ow);
+    report_row(k, t, &row, &o);
+  }
+}
+
+/* Adds any row of outputs. */
+static void add_row(struct scatter *k, struct pg_max_plane *t, int64_t od, int64_t oh, float *sum) {
+  const struct pg_pooling *p = &k->facts->pool;
+  const struct output_row o = output_row_of(t, od, oh, t->ow);
+  const struct cell_run to = cells_of(p, t->box, sum);
+  const bool looks = t->box->whole || !t->every_output; /* only at windows that touch the box */
+  if (looks && is_run(p, t->box) && k->facts->cells <= MOST_POSITIONS && o.count <= STAGED_WIDTH) {
+    begin_staged_rows(&k->staging, &p->w, t->ow);
+    if (stage_row(&k->staging, t, od, oh, 0)) {
+      add_staged(&k->staging, o.count, &to);
+      return;
+    }
+  }
+  const struct pg_row_windows row = pg_row_windows_of(p, od, oh);
+  add_one_by_one(k, t, &row, &o, sum);
+}
+
+/* Those of some outputs whose windows lie inside these cells. */
+static struct pg_range windows_inside(const struct pg_axis *axis, struct pg_range outputs,
+                                      struct pg_range cells) {
+  while (outputs.begin < outputs.end &&
+         !lies_in(pg_window_clip(axis, pg_window(axis, outputs.begin)), cells))
+    outputs.begin++;
+  while (outputs.begin < outputs.end &&
+         !lies_in(pg_window_clip(axis, pg_window(axis, outputs.end - 1)), cells))
+    outputs.end--;
+  return outputs;
+}
+
+/* Outputs are added in ascending order: the rows before those whose windows lie inside the box,
+ * these, and the rows behind them. */
+static void scatter_plane(struct scatter *k, struct pg_max_plane *t, float *sum) {
   const struct pg_pooling *p = &k->facts->pool;
   const struct pg_box *b = t->box;
-  const int64_t count = pg_length(t->ow);
-  const bool near = !t->every_output && !k->task->choice.tiling.interleaved &&
-                    k->facts->cells <= MOST_POSITIONS && count <= STAGED_WIDTH;
-  if (near) begin_staged_rows(&k->staging, &p->w, t->ow);
-  if (!near || !stage_row(&k->staging, t, od, oh, 0)) {
-    const struct output_row o = output_row_of(t, od, oh, t->ow);
-    const struct pg_row_windows row = pg_row_windows_of(p, od, oh);
-    add_one_by_one(k, t, &row, &o, sum);
-    return;
-  }
-  const int64_t begin = (b->d.begin * p->h.in + b->h.begin) * p->w.in + b->w.begin;
-  add_to_part(k, count, (int32_t)begin, (uint32_t)b->cells);
-}
-
-/* Reports every index that lies outside a whole plane. */
-static void report_indices(const struct scatter *k, struct pg_max_plane *t) {
+  const bool in_rows = k->facts->out.planes && pg_length(t->ow) == p->w.out &&
+                       pg_length(b->w) == p->w.in && is_run(p, b) && (b->whole || !t->every_output);
+  const struct pg_range d = windows_inside(&p->d, t->od, b->d);
+  const struct pg_range h = windows_inside(&p->h, t->oh, b->h);
   for (int64_t od = t->od.begin; od < t->od.end && !pg_is_stopped(k->scratch); od++)
-    for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++) {
-      const struct pg_row_windows row = {.od = od, .oh = oh};
-      const struct output_row o = output_row_of(t, od, oh, t->ow);
-      for (int64_t i = 0; i < o.count; i++) {
-        if (i % STAGED == 0 && pg_is_stopped(k->scratch)) return;
-        pg_index_elsewhere(t, &row, i, index_at(k->args, o.index, i));
+    for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++)
+      if (in_rows && oh == h.begin && oh < h.end && od >= d.begin && od < d.end) {
+        add_inside(k, t, od, h, sum);
+        oh = h.end - 1;
+      } else {
+        add_row(k, t, od, oh, sum);
       }
-    }
 }
 
-/* All outputs of a plane, which are contiguous. */
-static struct output_row outputs_of_plane(const struct scatter *k, const struct pg_max_plane *t) {
-  struct output_row o = output_row_of(t, 0, 0, t->ow);
-  o.count = k->facts->outputs;
-  return o;
-}
-
-static void scatter_plane(struct scatter *k, struct pg_max_plane *t, float *sum) {
-  const bool whole = t->box->whole;
-  bool fine = true;
-  if (whole && k->facts->out.planes) {
-    const struct output_row o = outputs_of_plane(k, t);
-    fine = add_contiguous(k, &o, sum);
-  } else {
-    for (int64_t od = t->od.begin; od < t->od.end && !pg_is_stopped(k->scratch); od++)
-      for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++)
-        if (whole)
-          fine = add_row_to_whole(k, t, od, oh, sum) && fine;
-        else
-          add_row_to_part(k, t, od, oh, sum);
-  }
-  if (!fine) report_indices(k, t);
-}
-
-/* --- Several planes alternately --- */
-
-/* False when an output names no cell. */
-static inline __attribute__((always_inline)) bool add_alternately(const struct output_row *o,
-                                                                  const float *const *grad,
-                                                                  const bool is_i64, float *sum,
-                                                                  uint64_t cells) {
-  bool fine = true;
-  for (int64_t i = 0; i < o->count; i++)
-    for (int plane = 0; plane < PLANES_AT_ONCE; plane++) {
-      const uint64_t at = (uint64_t)(is_i64 ? ((const int64_t *)o[plane].index)[i]
-                                            : ((const int32_t *)o[plane].index)[i]);
-      if (__builtin_expect(at < cells, 1))
-        sum[(uint64_t)plane * cells + at] += grad[plane][i];
-      else
-        fine = false;
-    }
-  return fine;
-}
-
-/* Neighbouring outputs often name the same cell, and a sum that was just stored is not ready for
- * the next addition.  The sums of the other planes are. */
-static void scatter_alternately(struct scatter *k, const struct pg_box *box, int64_t first) {
-  const uint64_t cells = (uint64_t)k->facts->cells;
-  float *sum = k->sum + first * box->cells;
-  struct pg_max_plane t[PLANES_AT_ONCE];
-  struct output_row o[PLANES_AT_ONCE];
-  const float *grad[PLANES_AT_ONCE];
-  for (int i = 0; i < PLANES_AT_ONCE; i++) {
-    t[i] = pg_max_plane_of(k->task, box, box->first + first + i, false);
-    o[i] = outputs_of_plane(k, &t[i]);
-    grad[i] =
-        widened(o[i].grad, o[i].count, k->staging.grad + (int64_t)i * (STAGED / PLANES_AT_ONCE));
-  }
-  const bool fine = k->args->index_bytes == 8 ? add_alternately(o, grad, true, sum, cells)
-                                              : add_alternately(o, grad, false, sum, cells);
-  k->changes = SPARSE + 1;
-  for (int i = 0; i < PLANES_AT_ONCE && !fine; i++) {
-    report_indices(k, &t[i]);
-    pg_max_plane_report(&t[i]);
-  }
-}
+/* --- The planes of a box --- */
 
 /* With every output, a flagged box is computed again: a part of a plane, whose indices were
  * reported before. */
 static void scatter_planes(struct scatter *k, const struct pg_box *box, bool every_output) {
-  const int64_t outputs = k->facts->outputs;
-  const bool alternately = box->whole && k->facts->out.planes && outputs >= SPARSE / 4 &&
-                           outputs <= STAGED / PLANES_AT_ONCE - LANES;
-  int64_t i = 0;
-  for (; alternately && i + PLANES_AT_ONCE <= box->planes; i += PLANES_AT_ONCE)
-    scatter_alternately(k, box, i);
-  for (; i < box->planes; i++) {
+  for (int64_t i = 0; i < box->planes; i++) {
     struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first + i, every_output);
     scatter_plane(k, &t, k->sum + i * box->cells);
     if (!every_output) pg_max_plane_report(&t);
   }
 }
 
-/* --- All planes of a box in one piece --- */
-
-/* Are the planes of the box whole, with few outputs, which are all contiguous? */
-static bool is_one_piece(const struct scatter *k, const struct pg_box *box) {
-  return box->whole && k->facts->out.all && k->facts->outputs <= SPARSE / box->planes;
-}
-
-/* False, with nothing added, when an output names no cell. */
-static bool scatter_one_piece(struct scatter *k, const struct pg_box *box) {
+/* The outputs of whole planes, if they are contiguous. */
+static struct output_row outputs_of(const struct scatter *k, const struct pg_box *box) {
   const struct pg_max_backward *a = k->args;
-  const int64_t outputs = k->facts->outputs;
-  const int64_t count = outputs * box->planes, from = box->first * outputs;
-  const void *index = (const char *)a->index + from * a->index_bytes;
-  const float *grad = widened((const element *)a->grad_out + from, count, k->staging.grad);
-  if (!narrow(index, a->index_bytes == 8, 1, count, k->staging.index)) return false;
-  for (int64_t i = 0; i < count; i += LANES)
-    if (!every(below(load_i32(k->staging.index + i), all_i((int32_t)box->cells)),
-               least(count - i, LANES)))
-      return false;
-  int32_t base = 0;
-  for (int64_t i = 0, end = outputs; i < count; end += outputs, base += (int32_t)box->cells)
-    for (; i < end; i++) {
-      k->changed[i] = base + k->staging.index[i];
-      k->sum[k->changed[i]] += grad[i];
-    }
-  k->changes = count;
-  return true;
-}
-
-/* The same in gradInput itself, where it does not matter which cells were changed.  False when an
- * output names no cell; others may have been added. */
-static inline __attribute__((always_inline)) bool scatter_one_piece_in_place(
-    const struct scatter *k, const struct pg_box *box, const bool is_i64) {
   const int64_t outputs = k->facts->outputs, from = box->first * outputs;
-  const float *grad = (const float *)k->args->grad_out + from;
-  const int64_t *x = (const int64_t *)k->args->index + from;
-  const int32_t *y = (const int32_t *)k->args->index + from;
-  const uint64_t cells = (uint64_t)box->cells;
-  float *sum = k->sum;
-  bool fine = true;
-  for (int64_t plane = 0; plane < box->planes; plane++, sum += cells)
-    for (int64_t i = 0; i < outputs; i++, grad++) {
-      const uint64_t at = (uint64_t)(is_i64 ? *x++ : *y++);
-      if (__builtin_expect(at < cells, 1))
-        sum[at] += *grad;
-      else
-        fine = false;
-    }
-  return fine;
+  return (struct output_row){.grad = (const element *)a->grad_out + from,
+                             .index = (const char *)a->index + from * a->index_bytes,
+                             .count = box->planes * outputs};
 }
 
-/* --- A box --- */
-
-static void scatter_in_place(struct scatter *k, const struct pg_box *box, bool every_output) {
-  const size_t bytes = (size_t)(box->planes * box->cells) * sizeof *k->sum;
-  memset(k->sum, 0, bytes);
-  k->changes = SPARSE + 1;
-  if (is_one_piece(k, box)) {
-    if (k->args->index_bytes == 8 ? scatter_one_piece_in_place(k, box, true)
-                                  : scatter_one_piece_in_place(k, box, false))
-      return;
-    memset(k->sum, 0, bytes);
-  }
-  scatter_planes(k, box, every_output);
-}
-
-/* The sums as elements. */
-static const element *rounded(struct scatter *k, int64_t cells) {
-  if (ELEMENT_IS_FLOAT) return (const element *)(const void *)k->sum;
-  if (k->changes > SPARSE) {
-    for (int64_t i = 0; i < cells; i += LANES) store_packed(k->out + i, pack(load_f32(k->sum + i)));
-    k->out_is_zero = false;
-    return k->out;
-  }
-  if (!k->out_is_zero) memset(k->out, 0, sizeof k->out);
-  k->out_is_zero = true;
-  for (int64_t i = 0; i < k->changes; i++) k->out[k->changed[i]] = round_one(k->sum[k->changed[i]]);
-  return k->out;
-}
-
-/* Sets the sums of a box to 0 for the next one.  If all of out[] was 0 but for the changed cells,
- * those are set to 0 too. */
-static void clear_sums(struct scatter *k, int64_t cells) {
-  k->sums[cells] = 0; /* what add_to_part added for other boxes */
-  if (k->changes > SPARSE) {
-    memset(k->sum, 0, (size_t)cells * sizeof *k->sum);
+/* The same for whole planes whose outputs are contiguous. */
+static void scatter_whole_planes(struct scatter *k, const struct pg_box *box) {
+  const struct output_row o = outputs_of(k, box);
+  if (add_outputs(k, &o, k->facts->outputs, &(struct cell_run){k->sum, 0, (uint64_t)box->cells}))
     return;
+  for (int64_t i = 0; i < box->planes; i++) {
+    struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first + i, false);
+    for (int64_t od = 0; od < t.od.end; od++)
+      for (int64_t oh = 0; oh < t.oh.end && !pg_is_stopped(k->scratch); oh++) {
+        const struct output_row row = output_row_of(&t, od, oh, t.ow);
+        report_row(k, &t, &(struct pg_row_windows){.od = od, .oh = oh}, &row);
+      }
+    pg_max_plane_report(&t);
   }
-  for (int64_t i = 0; i < k->changes; i++) k->sum[k->changed[i]] = 0;
-  for (int64_t i = 0; i < k->changes && !ELEMENT_IS_FLOAT; i++) k->out[k->changed[i]] = 0;
 }
+
+/* --- Writing --- */
+
+/* Rounds sums, stores them past the caches and sets them to 0; both `to` and the count are whole
+ * units.  Ordinary stores between
+ * those past the caches would halve the speed, so the sums become 0 in a loop of its own. */
+static void stream_sums(float *sum, int64_t count, element *to) {
+  for (int64_t at = 0, end; at < count; at = end) {
+    end = least(at + CELLS_AT_ONCE, count);
+    for (int64_t i = at; i < end; i += TWO_VECTORS)
+      store_two_nontemporal(to + i, load_f32(sum + i), load_f32(sum + i + LANES));
+    memset(sum + at, 0, (size_t)(end - at) * sizeof *sum);
+  }
+}
+
+/* Writes what is left of the last unit. */
+static void write_leftover(struct scatter *k) {
+  if (k->leftover == 0) return;
+  store_sums(k->next - k->leftover, k->sums + UNIT - k->leftover, k->leftover);
+  k->leftover = 0;
+}
+
+/* Writes the sums of cells that are contiguous in gradInput, past the caches.  Cells that do not
+ * fill a unit wait for those that follow them: their sums are kept in front of the next ones. */
+static void append_sums(struct scatter *k, int64_t count, element *to) {
+  if (to != k->next) write_leftover(k);
+  float *sum = k->sum - k->leftover;
+  to -= k->leftover;
+  count += k->leftover;
+  const int64_t beyond = (int64_t)((uintptr_t)to % (UNIT * sizeof(element)) / sizeof(element));
+  const int64_t head = beyond == 0 ? 0 : least(UNIT - beyond, count);
+  const int64_t body = (count - head) / UNIT * UNIT;
+  store_sums(to, sum, head);
+  stream_sums(sum + head, body, to + head);
+  k->leftover = count - head - body;
+  k->next = to + count;
+  for (int64_t i = 0; i < k->leftover; i++) {
+    k->sums[UNIT - k->leftover + i] = sum[head + body + i];
+    sum[head + body + i] = 0;
+  }
+}
+
+/* Writes the sums of a row of cells, whatever their stride. */
+static void write_row(struct scatter *k, float *sum, int64_t width, element *to) {
+  const int64_t stride = k->grad_in.strides->of[PG_W];
+  if (stride == 1) store_sums(to, sum, width);
+  for (int64_t at = 0; stride != 1 && at < width; at += BLOCK) {
+    const int64_t count = least(BLOCK, width - at);
+    store_sums(k->some, sum + at, count);
+    for (int64_t i = 0; i < count; i++) to[(at + i) * stride] = k->some[i];
+  }
+}
+
+static void write_rows(struct scatter *k, const struct pg_box *b, float *sum, element *to) {
+  const int64_t width = pg_length(b->w), *s = k->grad_in.strides->of;
+  for (int64_t d = 0; d < pg_length(b->d); d++)
+    for (int64_t h = 0; h < pg_length(b->h); h++, sum += width)
+      write_row(k, sum, width, to + d * s[PG_D] + h * s[PG_H]);
+}
+
+static void write_sums(struct scatter *k, const struct pg_box *b) {
+  const bool all = b->whole && k->facts->in.all; /* its planes follow each other */
+  const bool run = is_run(&k->facts->pool, b) && k->facts->in.planes;
+  const int64_t planes = all ? 1 : b->planes, cells = all ? b->planes * b->cells : b->cells;
+  for (int64_t i = 0; i < planes; i++) {
+    element *to = first_cell(&k->grad_in, b, i);
+    if (run && k->in_lines && planes == 1)
+      append_sums(k, cells, to);
+    else if (run)
+      store_sums(to, k->sum + i * cells, cells);
+    else
+      write_rows(k, b, k->sum + i * cells, to);
+  }
+}
+
+/* --- Few outputs --- */
+
+/* What becomes of the cells that outputs name, in whole planes. */
+struct named {
+  element *round_to; /* their sums are rounded to this place, or, if it is NULL, set to 0 */
+  element *clear;    /* NULL, or where they are set to 0 as well */
+};
+
+static inline __attribute__((always_inline)) void finish_named(const struct scatter *k,
+                                                               const struct output_row *o,
+                                                               const bool is_i64, struct named n) {
+  const int64_t cells = k->facts->cells, outputs = k->facts->outputs;
+  int64_t plane = 0; /* where its cells begin */
+  for (int64_t i = 0, end = outputs; i < o->count; end += outputs, plane += cells)
+    for (; i < end; i++) {
+      const int64_t index = index_of(o->index, is_i64, i), at = plane + index;
+      if ((uint64_t)index >= (uint64_t)cells) continue;
+      if (n.round_to != NULL)
+        n.round_to[at] = round_one(k->sum[at]);
+      else
+        k->sum[at] = 0;
+      if (n.clear != NULL) n.clear[at] = 0;
+    }
+}
+
+static void finish(const struct scatter *k, const struct output_row *o, struct named n) {
+  if (k->args->index_bytes == 8)
+    finish_named(k, o, true, n);
+  else
+    finish_named(k, o, false, n);
+}
+
+/* Writes whole planes.  Few of their cells are named; the others are 0, so nothing but those has to
+ * be rounded and cleared. */
+static void write_named(struct scatter *k, const struct pg_box *box) {
+  const struct output_row o = outputs_of(k, box);
+  const int64_t cells = box->planes * box->cells;
+  const size_t bytes = (size_t)cells * sizeof(element);
+  element *to = first_cell(&k->grad_in, box, 0);
+  if (ELEMENT_IS_FLOAT) {
+    copy_bytes(to, k->sum, (int64_t)bytes, k->grad_in.nontemporal);
+  } else if (!k->grad_in.nontemporal) {
+    memset(to, 0, bytes);
+    finish(k, &o, (struct named){.round_to = to});
+  } else {
+    if (k->rounded_zeros < cells) memset(k->rounded, 0, bytes);
+    k->rounded_zeros = most(k->rounded_zeros, cells);
+    finish(k, &o, (struct named){.round_to = k->rounded});
+    copy_bytes(to, k->rounded, (int64_t)bytes, true);
+  }
+  finish(k, &o, (struct named){.clear = ELEMENT_IS_FLOAT ? NULL : k->rounded});
+}
+
+/* --- Boxes --- */
 
 static void scatter_one_box(struct scatter *k, const struct pg_box *box, bool every_output) {
   const int64_t cells = box->planes * box->cells;
-  if (ELEMENT_IS_FLOAT && !k->grad_in.nontemporal && box->whole && k->facts->in.all) {
-    k->sum = (float *)(void *)k->grad_in.address + box->first * box->cells;
-    scatter_in_place(k, box, every_output);
-    return;
+  const bool in_place =
+      ELEMENT_IS_FLOAT && !k->grad_in.nontemporal && box->whole && k->facts->in.all;
+  k->sum =
+      in_place ? (float *)(void *)k->grad_in.address + box->first * box->cells : k->sums + UNIT;
+  if (in_place) {
+    memset(k->sum, 0, (size_t)cells * sizeof *k->sum);
+  } else if (k->zeros < cells + 1) {
+    memset(k->sum + k->zeros, 0, (size_t)(cells + 1 - k->zeros) * sizeof *k->sum);
+    k->zeros = cells + 1;
   }
-  k->sum = k->sums;
-  if (k->zeros < cells + 1) {
-    memset(k->sums + k->zeros, 0, (size_t)(cells + LANES - k->zeros) * sizeof *k->sums);
-    k->zeros = cells + LANES;
-  }
-  k->changes = 0;
-  if (!is_one_piece(k, box) || !scatter_one_piece(k, box)) scatter_planes(k, box, every_output);
-  write_box(&k->grad_in, box, rounded(k, cells));
-  clear_sums(k, cells);
+  const bool contiguous = box->whole && k->facts->out.all;
+  if (contiguous)
+    scatter_whole_planes(k, box);
+  else
+    scatter_planes(k, box, every_output);
+  if (in_place) return;
+  k->sum[cells] = 0; /* what add_staged added for other boxes */
+  if (contiguous && k->facts->in.all && k->facts->outputs <= k->facts->cells / FEW)
+    write_named(k, box);
+  else
+    write_sums(k, box);
 }
 
 /* Computes the planes of a box one by one: of interleaved boxes, and of flagged ones. */
 static void scatter_plane_by_plane(struct scatter *k, struct pg_box box, bool every_output) {
   const int64_t end = box.first + box.planes;
   for (box.planes = 1; box.first < end; box.first++) scatter_one_box(k, &box, every_output);
+}
+
+static void end_scatter(struct scatter *k) {
+  write_leftover(k);
+  if (k->grad_in.nontemporal) fence_nontemporal();
 }
 
 void VARIANT(scatter_box)(const struct pg_task *task, const struct pg_box *box,
@@ -388,6 +466,7 @@ void VARIANT(scatter_box)(const struct pg_task *task, const struct pg_box *box,
     scatter_plane_by_plane(k, *box, false);
   else
     scatter_one_box(k, box, false);
+  end_scatter(k);
 }
 
 void VARIANT(mend_flagged)(const void *args, int64_t begin, int64_t end,
@@ -399,15 +478,7 @@ void VARIANT(mend_flagged)(const void *args, int64_t begin, int64_t end,
     if (flags[item] != 0)
       scatter_plane_by_plane(k, pg_box_of(&task->choice.tiling, &task->problem.facts.pool, item),
                              true);
-  if (k->grad_in.nontemporal) fence_nontemporal();
-}
-
-/* A box looks at all outputs whose windows touch it.  So that few outputs are looked at twice,
- * boxes are larger where rows are is_i64. */
-static bool scatter_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
-  const struct pg_pooling *p = &problem->facts.pool;
-  *tiling = pg_tile_flat(p, p->w.in > BOX_CELLS / 8 ? BOX_CELLS : BOX_CELLS / 2);
-  return true;
+  end_scatter(k);
 }
 
 static void scatter_items(const void *args, int64_t begin, int64_t end,
@@ -418,7 +489,30 @@ static void scatter_items(const void *args, int64_t begin, int64_t end,
     const struct pg_box box = pg_box_of(&task->choice.tiling, &task->problem.facts.pool, item);
     scatter_one_box(k, &box, false);
   }
-  if (k->grad_in.nontemporal) fence_nontemporal();
+  end_scatter(k);
+}
+
+/* --- The method --- */
+
+/* The most cells from the first to the last one of a window, in the order of the plane. */
+static int64_t window_cells(const struct pg_pooling *p) {
+  const struct pg_range d = pg_window_clip(&p->d, pg_window(&p->d, p->d.out / 2));
+  const struct pg_range h = pg_window_clip(&p->h, pg_window(&p->h, p->h.out / 2));
+  return (pg_length(d) > 1 ? pg_length(d) * p->h.in : pg_length(h)) * p->w.in;
+}
+
+/* Where windows do not overlap, boxes fit into the first-level cache.  Else they are larger, and
+ * many times as high as windows, so that few windows hang over them. */
+static bool scatter_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
+  const struct pg_facts *f = &problem->facts;
+  int64_t cells = CELLS_AT_ONCE;
+  if (f->outputs > 0 && (f->d_windows > 1 || f->h_windows > 1)) cells = LEAST_CELLS;
+  if (f->outputs > 0) cells = least(MOST_CELLS, most(cells, 8 * window_cells(&f->pool)));
+  if (f->cells <= cells)
+    *tiling = pg_tile_planes(&f->pool, CELLS_AT_ONCE);
+  else
+    *tiling = pg_tile_flat(&f->pool, cells);
+  return true;
 }
 
 const struct pg_cpu_method VARIANT(max_scatter) = {.name = "scatter",

@@ -7,6 +7,8 @@
 #include "cpu/kernels/line_writer.h"
 #include "cpu/nontemporal.h"
 
+enum { TWO_VECTORS = 2 * LANES }; /* elements */
+
 static inline int64_t round_up(int64_t count) { return (count + LANES - 1) / LANES * LANES; }
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -46,10 +48,10 @@ static inline void widen(const element *from, int64_t stride, int64_t count, int
 }
 
 /* Contiguous outputs as floats.  If they are floats this is where they are, else they are copied to
- * room. */
-static inline const float *widened(const element *from, int64_t count, float *room) {
+ * room; `ahead` as above. */
+static inline const float *widened(const element *from, int64_t count, int64_t ahead, float *room) {
   if (ELEMENT_IS_FLOAT) return (const float *)(const void *)from;
-  widen(from, 1, count, 0, room);
+  widen(from, 1, count, ahead, room);
   return room;
 }
 
@@ -175,6 +177,21 @@ static inline void store_cells(const element *end, element *to, packed v, int64_
     store_packed(to, v);
   else
     store_part(to, v, left);
+}
+
+/* Rounds sums, stores them and sets them to 0. */
+static inline void store_sums(element *to, float *sum, int64_t count) {
+  int64_t i = 0;
+  for (; i + TWO_VECTORS <= count; i += TWO_VECTORS) {
+    store_two(to + i, load_f32(sum + i), to + i + LANES, load_f32(sum + i + LANES));
+    store_f32(sum + i, zeros());
+    store_f32(sum + i + LANES, zeros());
+  }
+  for (int64_t part; i < count; i += part) {
+    part = least(count - i, LANES);
+    store_part(to + i, pack(load_part_f32(sum + i, part)), part);
+    store_part_f32(sum + i, zeros(), part);
+  }
 }
 
 /* --- Channels last --- */

@@ -31,6 +31,7 @@ static inline floats times(floats a, floats b) { return _mm256_mul_ps(a, b); }
 static inline floats over(floats a, floats b) { return _mm256_div_ps(a, b); }
 static inline ints add_i(ints a, ints b) { return _mm256_add_epi32(a, b); }
 static inline ints sub_i(ints a, ints b) { return _mm256_sub_epi32(a, b); }
+static inline ints times_i(ints a, ints b) { return _mm256_mullo_epi32(a, b); }
 
 static inline floats load_f32(const float *p) { return _mm256_loadu_ps(p); }
 static inline floats load_part_f32(const float *p, int64_t count) {
@@ -189,6 +190,7 @@ static inline bool high_halves_are_zero(ints collected) {
 }
 
 static inline ints least_u(ints a, ints b) { return _mm256_min_epu32(a, b); }
+static inline ints most_u(ints a, ints b) { return _mm256_max_epu32(a, b); }
 static inline bool nowhere(truths a) { return _mm256_testz_si256(a, a) != 0; }
 
 /* Floats that are not NaN, rounded to bf16 in the lower half of each lane. */
@@ -234,6 +236,18 @@ static inline void store_line_nontemporal(void *to, const void *from) {
   const __m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256((const __m256i *)from + 1);
   _mm256_stream_si256(to, a);
   _mm256_stream_si256((__m256i *)to + 1, b);
+}
+static inline void store_two_nontemporal_f32(float *p, floats v, floats w) {
+  _mm256_stream_ps(p, v);
+  _mm256_stream_ps(p + LANES, w);
+}
+static inline void store_two_nontemporal_f16(uint16_t *p, floats v, floats w) {
+  _mm_stream_si128((__m128i *)(void *)p, pack_f16(v));
+  _mm_stream_si128((__m128i *)(void *)(p + LANES), pack_f16(w));
+}
+static inline void store_two_nontemporal_bf16(uint16_t *p, floats v, floats w) {
+  _mm_stream_si128((__m128i *)(void *)p, pack_bf16(v));
+  _mm_stream_si128((__m128i *)(void *)(p + LANES), pack_bf16(w));
 }
 static inline void fence_nontemporal(void) { _mm_sfence(); }
 

@@ -30,6 +30,7 @@ static inline floats times(floats a, floats b) { return _mm512_mul_ps(a, b); }
 static inline floats over(floats a, floats b) { return _mm512_div_ps(a, b); }
 static inline ints add_i(ints a, ints b) { return _mm512_add_epi32(a, b); }
 static inline ints sub_i(ints a, ints b) { return _mm512_sub_epi32(a, b); }
+static inline ints times_i(ints a, ints b) { return _mm512_mullo_epi32(a, b); }
 
 static inline floats load_f32(const float *p) { return _mm512_loadu_ps(p); }
 static inline floats load_part_f32(const float *p, int64_t count) {
@@ -167,6 +168,7 @@ static inline bool high_halves_are_zero(ints collected) {
 }
 
 static inline ints least_u(ints a, ints b) { return _mm512_min_epu32(a, b); }
+static inline ints most_u(ints a, ints b) { return _mm512_max_epu32(a, b); }
 static inline bool nowhere(truths a) { return a == 0; }
 
 /* Floats that are not NaN, rounded to bf16 in their upper halves. */
@@ -176,16 +178,19 @@ static inline __m512i upper_half(floats v) {
   const __m512i sum = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
   return _mm512_mask_add_epi32(sum, odd, sum, _mm512_set1_epi32(1));
 }
+static inline __m512i two_upper_halves(floats v, floats w) {
+  const __m512i odd =
+      _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
+                       25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+  return _mm512_permutex2var_epi16(upper_half(v), odd, upper_half(w));
+}
 static inline void store_two_bf16(uint16_t *p, floats v, uint16_t *q, floats w) {
   if (__builtin_expect(_mm512_cmp_ps_mask(v, w, _CMP_UNORD_Q) != 0, 0)) {
     store_bf16(p, pack_bf16(v));
     store_bf16(q, pack_bf16(w));
     return;
   }
-  const __m512i odd =
-      _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
-                       25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-  const __m512i both = _mm512_permutex2var_epi16(upper_half(v), odd, upper_half(w));
+  const __m512i both = two_upper_halves(v, w);
   _mm256_storeu_si256((void *)p, _mm512_castsi512_si256(both));
   _mm256_storeu_si256((void *)q, _mm512_extracti64x4_epi64(both, 1));
 }
@@ -218,6 +223,22 @@ static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
 
 static inline void store_line_nontemporal(void *to, const void *from) {
   _mm512_stream_si512(to, _mm512_loadu_si512(from));
+}
+static inline void store_two_nontemporal_f32(float *p, floats v, floats w) {
+  _mm512_stream_ps(p, v);
+  _mm512_stream_ps(p + LANES, w);
+}
+static inline void store_halves_nontemporal(uint16_t *p, __m256i v, __m256i w) {
+  _mm512_stream_si512((void *)p, _mm512_inserti64x4(_mm512_castsi256_si512(v), w, 1));
+}
+static inline void store_two_nontemporal_f16(uint16_t *p, floats v, floats w) {
+  store_halves_nontemporal(p, pack_f16(v), pack_f16(w));
+}
+static inline void store_two_nontemporal_bf16(uint16_t *p, floats v, floats w) {
+  if (__builtin_expect(_mm512_cmp_ps_mask(v, w, _CMP_UNORD_Q) != 0, 0))
+    store_halves_nontemporal(p, pack_bf16(v), pack_bf16(w));
+  else
+    _mm512_stream_si512((void *)p, two_upper_halves(v, w));
 }
 static inline void fence_nontemporal(void) { _mm_sfence(); }
 

@@ -31,6 +31,7 @@ static inline floats times(floats a, floats b) { return vmulq_f32(a, b); }
 static inline floats over(floats a, floats b) { return vdivq_f32(a, b); }
 static inline ints add_i(ints a, ints b) { return vaddq_s32(a, b); }
 static inline ints sub_i(ints a, ints b) { return vsubq_s32(a, b); }
+static inline ints times_i(ints a, ints b) { return vmulq_s32(a, b); }
 
 /* Loads and stores bytes, because halves are copied through these too, from any even address. */
 static inline floats load_f32(const float *p) {
@@ -207,6 +208,9 @@ static inline bool high_halves_are_zero(ints collected) {
 static inline ints least_u(ints a, ints b) {
   return vreinterpretq_s32_u32(vminq_u32(vreinterpretq_u32_s32(a), vreinterpretq_u32_s32(b)));
 }
+static inline ints most_u(ints a, ints b) {
+  return vreinterpretq_s32_u32(vmaxq_u32(vreinterpretq_u32_s32(a), vreinterpretq_u32_s32(b)));
+}
 static inline bool nowhere(truths a) { return vmaxvq_u32(a) == 0; }
 
 static inline void store_two_bf16(uint16_t *p, floats v, uint16_t *q, floats w) {
@@ -234,6 +238,17 @@ static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) 
 
 /* An ordinary store: Arm's CPUs notice that a whole line is written and do not fetch it. */
 static inline void store_line_nontemporal(void *to, const void *from) { memcpy(to, from, 64); }
+static inline void store_two_nontemporal_f32(float *p, floats v, floats w) {
+  store_f32(p, v);
+  store_f32(p + LANES, w);
+}
+static inline void store_two_nontemporal_f16(uint16_t *p, floats v, floats w) {
+  store_f16(p, pack_f16(v));
+  store_f16(p + LANES, pack_f16(w));
+}
+static inline void store_two_nontemporal_bf16(uint16_t *p, floats v, floats w) {
+  store_two_bf16(p, v, p + LANES, w);
+}
 static inline void fence_nontemporal(void) {}
 
 #endif

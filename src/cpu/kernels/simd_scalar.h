@@ -53,6 +53,10 @@ static inline ints sub_i(ints a, ints b) {
   EACH_LANE a.at[i] = (int32_t)((uint32_t)a.at[i] - (uint32_t)b.at[i]);
   return a;
 }
+static inline ints times_i(ints a, ints b) {
+  EACH_LANE a.at[i] = (int32_t)((uint32_t)a.at[i] * (uint32_t)b.at[i]);
+  return a;
+}
 
 /* Elements are loaded from any address and become floats.  load_part loads the first count of them,
  * 0 to LANES; the other lanes are 0.  pack rounds floats to elements; pack_exact is for floats that
@@ -222,9 +226,13 @@ static inline bool high_halves_are_zero(ints collected) {
   return bits == 0;
 }
 
-/* The lesser of two unsigned integers. */
+/* The lesser and the greater of two unsigned integers. */
 static inline ints least_u(ints a, ints b) {
   EACH_LANE a.at[i] = (uint32_t)a.at[i] < (uint32_t)b.at[i] ? a.at[i] : b.at[i];
+  return a;
+}
+static inline ints most_u(ints a, ints b) {
+  EACH_LANE a.at[i] = (uint32_t)a.at[i] > (uint32_t)b.at[i] ? a.at[i] : b.at[i];
   return a;
 }
 /* Is no lane true? */
@@ -260,6 +268,19 @@ static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) 
 /* Stores 64 bytes past the caches, at an address that is a multiple of 64; plain C cannot do that.
  */
 static inline void store_line_nontemporal(void *to, const void *from) { memcpy(to, from, 64); }
+/* Rounds two vectors and stores them one behind the other, past the caches; the address is a
+ * multiple of their size. */
+static inline void store_two_nontemporal_f32(float *p, floats v, floats w) {
+  store_f32(p, v);
+  store_f32(p + LANES, w);
+}
+static inline void store_two_nontemporal_f16(uint16_t *p, floats v, floats w) {
+  store_f16(p, pack_f16(v));
+  store_f16(p + LANES, pack_f16(w));
+}
+static inline void store_two_nontemporal_bf16(uint16_t *p, floats v, floats w) {
+  store_two_bf16(p, v, p + LANES, w);
+}
 static inline void fence_nontemporal(void) {}
 
 #endif
