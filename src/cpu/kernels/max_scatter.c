@@ -3,9 +3,8 @@
  * zeros in the caches, which is then rounded and written once.
  *
  * This computes every problem, whatever its windows, and is what the other methods fall back to
- * when an index lies outside its window.  An output costs about three cycles, a cell next to
- * nothing.  So it is the fastest wherever there are not many more outputs than cells, except for
- * small windows that some method compares in vectors.
+ * when an index lies outside its window.  An output costs two or three cycles, a cell next to
+ * nothing.
  *
  * A box is a number of whole planes or, of large planes, some rows or slices.  If the windows of a
  * row of outputs lie inside the box, its indices need no other check than that they do so too.
@@ -297,8 +296,8 @@ static void scatter_whole_planes(struct scatter *k, const struct pg_box *box) {
 /* --- Writing --- */
 
 /* Rounds sums, stores them past the caches and sets them to 0; both `to` and the count are whole
- * units.  Ordinary stores between
- * those past the caches would halve the speed, so the sums become 0 in a loop of its own. */
+ * units.  Ordinary stores between those past the caches would halve the speed, so the sums become 0
+ * in a loop of its own. */
 static void stream_sums(float *sum, int64_t count, element *to) {
   for (int64_t at = 0, end; at < count; at = end) {
     end = least(at + CELLS_AT_ONCE, count);
@@ -383,8 +382,9 @@ static inline __attribute__((always_inline)) void finish_named(const struct scat
   int64_t plane = 0; /* where its cells begin */
   for (int64_t i = 0, end = outputs; i < o->count; end += outputs, plane += cells)
     for (; i < end; i++) {
-      const int64_t index = index_of(o->index, is_i64, i), at = plane + index;
+      const int64_t index = index_of(o->index, is_i64, i);
       if ((uint64_t)index >= (uint64_t)cells) continue;
+      const int64_t at = plane + index;
       if (n.round_to != NULL)
         n.round_to[at] = round_one(k->sum[at]);
       else
