@@ -15,7 +15,7 @@ enum {
   FEW_WINDOWS = 3        /* so many quotients along W stay in registers */
 };
 
-struct channels_last {
+struct avg_channels_last {
   const struct pg_avg_backward *args;
   const struct pg_pooling *pool;
   struct grad_in grad_in;
@@ -29,12 +29,12 @@ struct channels_last {
   _Alignas(LINE) float expanded[AVG_STAGED + 2 * LANES];
   _Alignas(LINE) element out[AVG_ROW + LANES]; /* a row that is then written past the caches */
 };
-_Static_assert(sizeof(struct channels_last) <= PG_SCRATCH_BYTES,
+_Static_assert(sizeof(struct avg_channels_last) <= PG_SCRATCH_BYTES,
                "channels last needs more scratch");
 
 /* --- Dividing and expanding along W --- */
 
-static void make_row_divisors(struct channels_last *k, int64_t outer) {
+static void make_row_divisors(struct avg_channels_last *k, int64_t outer) {
   const struct pg_avg_backward *a = k->args;
   const struct pg_range o = k->cover.w.outputs;
   float *to = k->divisor;
@@ -46,7 +46,7 @@ static void make_row_divisors(struct channels_last *k, int64_t outer) {
   k->outer = outer;
 }
 
-static inline floats channel_quotient(const struct channels_last *k, const element *grad,
+static inline floats channel_quotient(const struct avg_channels_last *k, const element *grad,
                                       int64_t part, const float *divisor) {
   const floats g = part == LANES ? load_elements(grad) : load_part(grad, part);
   return quotient_of(k->by_reciprocal, g, all(divisor[0]), all(divisor[1]));
@@ -54,7 +54,7 @@ static inline floats channel_quotient(const struct channels_last *k, const eleme
 
 /* Expands LANES channels of a row, where a cell lies in at most `windows` windows along W: the
  * latest quotients stay in registers. */
-static inline __attribute__((always_inline)) void expand_few(const struct channels_last *k,
+static inline __attribute__((always_inline)) void expand_few(const struct avg_channels_last *k,
                                                              const element *grad, int64_t planes,
                                                              const int windows, float *to) {
   const struct pg_cover *m = &k->cover.w;
@@ -78,8 +78,8 @@ static inline __attribute__((always_inline)) void expand_few(const struct channe
 
 /* Expands `part` channels of a row with any number of windows: all quotients of the row are
  * computed first. */
-static void expand_many(struct channels_last *k, const element *grad, int64_t planes, int64_t part,
-                        float *to) {
+static void expand_many(struct avg_channels_last *k, const element *grad, int64_t planes,
+                        int64_t part, float *to) {
   const struct pg_cover *m = &k->cover.w;
   const int64_t stride = k->args->out_strides.of[PG_W];
   for (int64_t i = 0; i < pg_length(m->outputs); i++)
@@ -94,8 +94,9 @@ static void expand_many(struct channels_last *k, const element *grad, int64_t pl
 }
 
 /* Expands a row of outputs; up to LANES floats behind the expanded row are overwritten. */
-static __attribute__((noinline)) void expand_channels(struct channels_last *k, const element *grad,
-                                                      int64_t planes, float *to) {
+static __attribute__((noinline)) void expand_channels(struct avg_channels_last *k,
+                                                      const element *grad, int64_t planes,
+                                                      float *to) {
   const int64_t windows = k->cover.w.most, part = least(planes, LANES);
   for (int64_t n = 0; n < planes; n += LANES) {
     const int64_t c = least(n, planes - part);
@@ -110,13 +111,13 @@ static __attribute__((noinline)) void expand_channels(struct channels_last *k, c
 
 /* Where a row of outputs is expanded to: the oh-th of those whose windows touch the box, in the
  * i-th of the slices that a cell needs.  Rows take turns in as many places as a cell needs rows. */
-static float *expanded_place(struct channels_last *k, int64_t i, int64_t oh) {
+static float *expanded_place(struct avg_channels_last *k, int64_t i, int64_t oh) {
   const int64_t places = k->cover.h.most;
   return k->expanded + (i * places + oh % places) * k->pitch;
 }
 
 /* Divides and expands rows of outputs; oh counts from the first row whose windows touch the box. */
-static void expand_rows(struct channels_last *k, const struct pg_box *b, int64_t d,
+static void expand_rows(struct avg_channels_last *k, const struct pg_box *b, int64_t d,
                         struct pg_range oh) {
   const struct pg_avg_backward *a = k->args;
   const struct pg_box_cover *m = &k->cover;
@@ -161,7 +162,7 @@ struct two_vectors {
   int64_t c, also, part;
 };
 
-static inline __attribute__((always_inline)) void make_band_part(const struct channels_last *k,
+static inline __attribute__((always_inline)) void make_band_part(const struct avg_channels_last *k,
                                                                  const struct band *b,
                                                                  const struct two_vectors v,
                                                                  const int64_t depth,
@@ -186,7 +187,7 @@ static inline __attribute__((always_inline)) void make_band_part(const struct ch
   }
 }
 
-static __attribute__((noinline)) void make_band(const struct channels_last *k,
+static __attribute__((noinline)) void make_band(const struct avg_channels_last *k,
                                                 const struct band *b) {
   const int64_t part = least(b->planes, LANES), last = b->planes - part;
   for (int64_t n = 0; n < b->planes; n += LANES + LANES) {
@@ -205,7 +206,7 @@ static __attribute__((noinline)) void make_band(const struct channels_last *k,
 
 /* Computes the band of rows from h on: in gradInput, or once in out[], which is then written past
  * the caches for each of its rows. */
-static void write_band(struct channels_last *k, const struct pg_box *b, int64_t d, int64_t h,
+static void write_band(struct avg_channels_last *k, const struct pg_box *b, int64_t d, int64_t h,
                        struct band band) {
   const int64_t *s = k->grad_in.strides->of, count = band.count;
   const bool nontemporal = k->grad_in.nontemporal;
@@ -222,7 +223,7 @@ static void write_band(struct channels_last *k, const struct pg_box *b, int64_t 
     write_interleaved_row(&k->grad_in, b, d, h + i, k->out);
 }
 
-static void make_avg_slice(struct channels_last *k, const struct pg_box *b, int64_t d) {
+static void make_avg_slice(struct avg_channels_last *k, const struct pg_box *b, int64_t d) {
   const struct pg_cover *m = &k->cover.h;
   struct band band = {.planes = b->planes};
   int64_t expanded = 0;
@@ -240,11 +241,11 @@ static void make_avg_slice(struct channels_last *k, const struct pg_box *b, int6
   }
 }
 
-static void channels_last_items(const void *args, int64_t begin, int64_t end,
-                                struct pg_scratch *scratch) {
+static void avg_channels_last_items(const void *args, int64_t begin, int64_t end,
+                                    struct pg_scratch *scratch) {
   const struct pg_task *task = args;
   const struct pg_facts *facts = &task->problem.facts;
-  struct channels_last *k = scratch->room;
+  struct avg_channels_last *k = scratch->room;
   k->args = &task->problem.args.avg_backward;
   k->pool = &facts->pool;
   k->grad_in = grad_in_of(facts, k->args->grad_in, &k->args->in_strides);
@@ -262,7 +263,7 @@ static void channels_last_items(const void *args, int64_t begin, int64_t end,
 
 /* --- The method --- */
 
-static bool channels_last_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
+static bool avg_channels_last_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   if (!f->channels_last || f->outputs == 0 || f->largest_divisor == INT64_MAX) return false;
   *tiling = pg_tile_interleaved(f, AVG_ROW, TILING_OUTPUTS);
@@ -274,4 +275,4 @@ static bool channels_last_fits(const struct pg_problem *problem, struct pg_tilin
 }
 
 const struct pg_cpu_method VARIANT(avg_channels_last) = {
-    .name = "channels_last", .fits = channels_last_fits, .run = channels_last_items};
+    .name = "channels_last", .fits = avg_channels_last_fits, .run = avg_channels_last_items};

@@ -205,8 +205,8 @@ static inline void end_quotients(struct quotients *k) {
 
 /* --- Tiling --- */
 
-/* Is there room for the quotients of every box, and for an expanded row in place of each row of
- * them?  And can LANES cells get the quotients that they need with one load? */
+/* Is there room for the quotients of every box, and for the rows of cells that avg_rows.c expands
+ * its rows of quotients to?  And can LANES cells get the quotients that they need with one load? */
 static inline bool have_room(const struct pg_facts *f, const struct pg_tiling *t) {
   const struct pg_axis *w = &f->pool.w;
   const int64_t width = pg_most_touching(w, t->w), depth = pg_most_touching(&f->pool.d, t->d);
