@@ -21,7 +21,7 @@
 #endif
 
 struct pg_axis {
-  int64_t in, out;                       /* the number of cells and of outputs */
+  int64_t in, out;                       /* the number of cells and of outputs along it */
   int64_t kernel, stride, pad, dilation; /* of the windows; kernel 0: adaptive */
 };
 

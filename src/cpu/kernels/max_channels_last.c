@@ -28,7 +28,7 @@ enum {
   WORTH_WRITING = 512 /* sums */
 };
 
-struct channels_last {
+struct max_channels_last {
   const struct pg_task *task;
   const struct pg_scratch *scratch; /* the memory in which this struct is */
   const struct pg_pooling *pool;
@@ -52,7 +52,7 @@ struct channels_last {
   _Alignas(LINE) float grad[AT_ONCE + LANES];
   _Alignas(LINE) float sums[SUMS + LANES];
 };
-_Static_assert(sizeof(struct channels_last) <= PG_SCRATCH_METHOD,
+_Static_assert(sizeof(struct max_channels_last) <= PG_SCRATCH_METHOD,
                "channels last needs more scratch");
 
 /* --- Writing sums --- */
@@ -70,7 +70,8 @@ static void write_sums_nontemporal(element *to, float *from, int64_t count) {
   store_sums(to + i, from + i, count - i);
 }
 
-static void write_run(const struct channels_last *k, element *to, float *from, int64_t count) {
+static void write_channel_run(const struct max_channels_last *k, element *to, float *from,
+                              int64_t count) {
   if (k->grad_in.nontemporal)
     write_sums_nontemporal(to, from, count);
   else
@@ -78,17 +79,17 @@ static void write_run(const struct channels_last *k, element *to, float *from, i
 }
 
 /* Writes the sums of cells that do not follow each other in gradInput. */
-static void write_apart(const struct channels_last *k, float *from, int64_t cell, int64_t end) {
+static void write_apart(const struct max_channels_last *k, float *from, int64_t cell, int64_t end) {
   const int64_t *s = k->grad_in.strides->of, width = k->pool->w.in, height = k->pool->h.in;
   int64_t row = cell / width, w = cell % width;
   while (cell < end) {
     element *to = k->to + row / height * s[PG_D] + row % height * s[PG_H];
     const int64_t cells = least(width - w, end - cell);
     if (s[PG_W] == k->planes)
-      write_run(k, to + w * s[PG_W], from, cells * k->planes);
+      write_channel_run(k, to + w * s[PG_W], from, cells * k->planes);
     else
       for (int64_t i = 0; i < cells; i++)
-        write_run(k, to + (w + i) * s[PG_W], from + i * k->planes, k->planes);
+        write_channel_run(k, to + (w + i) * s[PG_W], from + i * k->planes, k->planes);
     from += cells * k->planes;
     cell += cells;
     row++;
@@ -98,11 +99,11 @@ static void write_apart(const struct channels_last *k, float *from, int64_t cell
 
 /* Writes sums up to about the element `end` of the box's channels.  If they follow each other in
  * memory, an incomplete line is left for the next time, unless it is the last. */
-static void write_until(struct channels_last *k, int64_t end) {
+static void write_until(struct max_channels_last *k, int64_t end) {
   float *from = k->sums + (k->written - k->begin * k->planes);
   if (k->in_one_piece) {
     if (end < k->end * k->planes) end -= (int64_t)((uintptr_t)(k->to + end) % LINE / sizeof *k->to);
-    if (end > k->written) write_run(k, k->to + k->written, from, end - k->written);
+    if (end > k->written) write_channel_run(k, k->to + k->written, from, end - k->written);
   } else {
     end -= end % k->planes;
     write_apart(k, from, k->written / k->planes, end / k->planes);
@@ -112,7 +113,7 @@ static void write_until(struct channels_last *k, int64_t end) {
 
 /* Writes some of the finished sums, as many as are due after so many outputs: writing and reading
  * overlap if they alternate. */
-static void write_some(struct channels_last *k, int64_t outputs) {
+static void write_some(struct max_channels_last *k, int64_t outputs) {
   k->due += outputs * k->per_output;
   if (k->due < WORTH_WRITING) return;
   write_until(k, least(k->finished * k->planes, k->written + k->due));
@@ -142,7 +143,8 @@ struct placing {
   int64_t slices;
 };
 
-static inline struct placing placing_of(const struct channels_last *k, const struct allowed *a) {
+static inline struct placing placing_of(const struct max_channels_last *k,
+                                        const struct allowed *a) {
   return (struct placing){.first = all_i(a->first),
                           .cells = all_i(a->cells),
                           .slice = all_i((int32_t)(k->pool->h.in * k->pool->w.in)),
@@ -153,18 +155,18 @@ static inline struct placing placing_of(const struct channels_last *k, const str
 }
 
 /* Where outputs with these indices and channels belong. */
-static inline ints place_of(const struct placing *p, ints index, ints channel) {
+static inline ints place_in_sums(const struct placing *p, ints index, ints channel) {
   const ints at = least_u(sub_i(index, p->begin), p->spare);
   return add_i(times_i(at, p->planes), channel);
 }
 
 /* How far indices are behind the first that is allowed; if they are not, no less than `cells`. */
-static inline ints distance(const struct placing *p, ints index, const int64_t slices) {
+static inline ints distance_behind(const struct placing *p, ints index, const int64_t slices) {
   return folded(sub_i(index, p->first), p->slice, slices);
 }
 
 /* Computes where in sums[] outputs belong.  False when an index is not allowed. */
-static inline __attribute__((always_inline)) bool find_places(struct channels_last *k,
+static inline __attribute__((always_inline)) bool find_places(struct max_channels_last *k,
                                                               const struct placing *p,
                                                               const struct run *o, int64_t channel,
                                                               const bool is_i64,
@@ -177,19 +179,19 @@ static inline __attribute__((always_inline)) bool find_places(struct channels_la
   for (; i + LANES <= o->count; i += LANES) {
     x = load_index(o->index, is_i64, i, ahead, &high);
     __builtin_prefetch(o->grad + i + ahead);
-    furthest = most_u(furthest, distance(p, x, slices));
-    store_i32(place + i, place_of(p, x, load_i32(channels + channel)));
+    furthest = most_u(furthest, distance_behind(p, x, slices));
+    store_i32(place + i, place_in_sums(p, x, load_i32(channels + channel)));
     channel += step;
     channel -= channel >= planes ? planes : 0;
   }
   if (!every(below(furthest, p->cells), LANES) || !high_halves_are_zero(high)) return false;
   if (i == o->count) return true;
   if (!load_last_index(o->index, is_i64, i, o->count - i, &x)) return false;
-  store_i32(place + i, place_of(p, x, load_i32(channels + channel)));
-  return every(below(distance(p, x, slices), p->cells), o->count - i);
+  store_i32(place + i, place_in_sums(p, x, load_i32(channels + channel)));
+  return every(below(distance_behind(p, x, slices), p->cells), o->count - i);
 }
 
-static inline __attribute__((always_inline)) bool find_places_of_type(struct channels_last *k,
+static inline __attribute__((always_inline)) bool find_places_of_type(struct max_channels_last *k,
                                                                       const struct allowed *a,
                                                                       const struct run *o,
                                                                       int64_t channel,
@@ -207,7 +209,7 @@ static inline void add_to_places(float *sums, const int32_t *place, const float 
 }
 
 /* Adds a run of outputs, which begins with the box's first channel. */
-static bool add_run(struct channels_last *k, const struct allowed *a, struct run o) {
+static bool add_channel_run(struct max_channels_last *k, const struct allowed *a, struct run o) {
   const int64_t bytes = k->args->index_bytes;
   int64_t left = o.count, channel = 0;
   for (; left > 0 && !pg_is_stopped(k->scratch); left -= o.count) {
@@ -226,18 +228,18 @@ static bool add_run(struct channels_last *k, const struct allowed *a, struct run
 }
 
 /* Adds the outputs `ow` of the row (od, oh) in all planes of the box. */
-static bool add_row(struct channels_last *k, const struct pg_max_plane *t, const struct allowed *a,
-                    int64_t od, int64_t oh) {
+static bool add_output_row(struct max_channels_last *k, const struct pg_max_plane *t,
+                           const struct allowed *a, int64_t od, int64_t oh) {
   const int64_t *grad = k->args->out_strides.of, *index = k->args->index_strides.of;
   const struct output_row o = output_row_of(t, od, oh, t->ow);
   struct run run = {.grad = o.grad, .index = o.index, .count = k->planes, .ahead = SOON};
   if (o.count == 1 || (grad[PG_W] == k->planes && index[PG_W] == k->planes)) {
     run.count *= o.count;
-    return add_run(k, a, run);
+    return add_channel_run(k, a, run);
   }
   run.ahead = pg_ceil_div(SOON, k->planes) * grad[PG_W];
   for (int64_t i = 0; i < o.count && !pg_is_stopped(k->scratch); i++) {
-    if (!add_run(k, a, run)) return false;
+    if (!add_channel_run(k, a, run)) return false;
     run.grad += grad[PG_W];
     run.index = (const char *)run.index + index[PG_W] * k->args->index_bytes;
   }
@@ -246,12 +248,12 @@ static bool add_row(struct channels_last *k, const struct pg_max_plane *t, const
 
 /* --- Boxes --- */
 
-static void clear_spare(struct channels_last *k) {
+static void clear_spare(struct max_channels_last *k) {
   memset(k->sums + k->spare * k->planes, 0, (size_t)k->planes * sizeof *k->sums);
 }
 
 /* Moves the sums that are not written yet to the front. */
-static void move_sums(struct channels_last *k) {
+static void move_sums(struct max_channels_last *k) {
   const int64_t from = k->written / k->planes;
   const int64_t cells = k->used - from, gone = from - k->begin;
   clear_spare(k);
@@ -264,7 +266,7 @@ static void move_sums(struct channels_last *k) {
 
 /* To be called before outputs are added that name cells from `first` to `end`, and after which no
  * output names a cell before `first`. */
-static void make_room(struct channels_last *k, int64_t first, int64_t end) {
+static void make_room(struct max_channels_last *k, int64_t first, int64_t end) {
   assert(end - first < SUMS / k->planes - LINE / k->planes); /* tiles are made so */
   const int64_t room = SUMS / k->planes - 1, rows = room / k->pool->w.in;
   while (end - k->begin > room) {
@@ -280,7 +282,7 @@ static void make_room(struct channels_last *k, int64_t first, int64_t end) {
 static int64_t within(struct pg_range r, int64_t x) { return least(most(x, r.begin), r.end); }
 
 /* The box consists of whole rows of one slice. */
-static bool add_rows(struct channels_last *k, const struct pg_max_plane *t) {
+static bool add_rows(struct max_channels_last *k, const struct pg_max_plane *t) {
   const struct pg_pooling *p = k->pool;
   const struct pg_box *b = t->box;
   const int64_t top = b->d.begin * p->h.in; /* the first row of the slice */
@@ -294,13 +296,13 @@ static bool add_rows(struct channels_last *k, const struct pg_max_plane *t) {
       const bool last = od == t->od.end - 1; /* outputs of the next slice name these cells again */
       const int64_t first = last ? within(b->h, row.h.begin) : b->h.begin;
       make_room(k, (top + first) * p->w.in, (top + within(b->h, row.h.end)) * p->w.in);
-      if (!add_row(k, t, &a, od, oh)) return false;
+      if (!add_output_row(k, t, &a, od, oh)) return false;
     }
   return true;
 }
 
 /* The box consists of whole slices. */
-static bool add_slices(struct channels_last *k, const struct pg_max_plane *t) {
+static bool add_slices(struct max_channels_last *k, const struct pg_max_plane *t) {
   const struct pg_pooling *p = k->pool;
   const struct pg_box *b = t->box;
   const int64_t slice = p->h.in * p->w.in;
@@ -311,13 +313,13 @@ static bool add_slices(struct channels_last *k, const struct pg_max_plane *t) {
         .first = (int32_t)(d.begin * slice), .cells = (int32_t)(pg_length(d) * slice), .slices = 1};
     make_room(k, within(b->d, d.begin) * slice, within(b->d, d.end) * slice);
     for (int64_t oh = t->oh.begin; oh < t->oh.end && !pg_is_stopped(k->scratch); oh++)
-      if (!add_row(k, t, &a, od, oh)) return false;
+      if (!add_output_row(k, t, &a, od, oh)) return false;
   }
   return true;
 }
 
 /* The box is a plane that scratch memory has room for: its outputs may name every cell. */
-static bool add_plane(struct channels_last *k, const struct pg_max_plane *t) {
+static bool add_plane(struct max_channels_last *k, const struct pg_max_plane *t) {
   const struct pg_pooling *p = k->pool;
   const struct allowed a = {.first = 0, .cells = (int32_t)k->end, .slices = 1};
   const struct output_row o = output_row_of(t, 0, 0, t->ow);
@@ -327,14 +329,14 @@ static bool add_plane(struct channels_last *k, const struct pg_max_plane *t) {
   if ((p->w.out == 1 || (grad[PG_W] == w && index[PG_W] == w)) &&
       (p->h.out == 1 || (grad[PG_H] == h && index[PG_H] == h)) &&
       (p->d.out == 1 || (grad[PG_D] == d && index[PG_D] == d)))
-    return add_run(k, &a, (struct run){o.grad, o.index, d * p->d.out, SOON});
+    return add_channel_run(k, &a, (struct run){o.grad, o.index, d * p->d.out, SOON});
   for (int64_t od = 0; od < p->d.out && !pg_is_stopped(k->scratch); od++)
     for (int64_t oh = 0; oh < p->h.out && !pg_is_stopped(k->scratch); oh++)
-      if (!add_row(k, t, &a, od, oh)) return false;
+      if (!add_output_row(k, t, &a, od, oh)) return false;
   return true;
 }
 
-static void begin_box(struct channels_last *k, const struct pg_box *box) {
+static void begin_channels(struct max_channels_last *k, const struct pg_box *box) {
   const struct pg_pooling *p = k->pool;
   const int64_t *s = k->grad_in.strides->of;
   const int64_t row = box->d.begin * p->h.in + box->h.begin;
@@ -357,9 +359,9 @@ static void begin_box(struct channels_last *k, const struct pg_box *box) {
 }
 
 /* False when an index is not allowed; all of the box must then be computed again. */
-static bool make_box(struct channels_last *k, const struct pg_box *box) {
+static bool compute_channels(struct max_channels_last *k, const struct pg_box *box) {
   const struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first, false);
-  begin_box(k, box);
+  begin_channels(k, box);
   const bool fine = box->whole && box->cells == k->spare ? add_plane(k, &t)
                     : pg_length(box->d) == 1             ? add_rows(k, &t)
                                                          : add_slices(k, &t);
@@ -374,11 +376,11 @@ static bool make_box(struct channels_last *k, const struct pg_box *box) {
   return fine;
 }
 
-static void channels_last_items(const void *args, int64_t begin, int64_t end,
-                                struct pg_scratch *scratch) {
+static void max_channels_last_items(const void *args, int64_t begin, int64_t end,
+                                    struct pg_scratch *scratch) {
   const struct pg_task *task = args;
   const struct pg_facts *facts = &task->problem.facts;
-  struct channels_last *k = scratch->room;
+  struct max_channels_last *k = scratch->room;
   k->task = task;
   k->scratch = scratch;
   k->pool = &facts->pool;
@@ -390,14 +392,14 @@ static void channels_last_items(const void *args, int64_t begin, int64_t end,
   k->planes = -1; /* there is no table of channels yet */
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(&task->choice.tiling, k->pool, item);
-    if (!make_box(k, &box)) VARIANT(scatter_box)(task, &box, scratch);
+    if (!compute_channels(k, &box)) VARIANT(scatter_box)(task, &box, scratch);
   }
   if (k->grad_in.nontemporal) fence_nontemporal();
 }
 
 /* --- The method --- */
 
-static bool channels_last_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
+static bool max_channels_last_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   if (!f->neighbours || f->cells > MOST_POSITIONS || f->pool.w.in > MOST_CELLS) return false;
   *tiling = pg_tile_bands(f, MOST_CELLS, ROOM);
@@ -405,7 +407,7 @@ static bool channels_last_fits(const struct pg_problem *problem, struct pg_tilin
 }
 
 const struct pg_cpu_method VARIANT(max_channels_last) = {.name = "channels_last",
-                                                         .fits = channels_last_fits,
+                                                         .fits = max_channels_last_fits,
                                                          .workspace = pg_flags_bytes,
-                                                         .run = channels_last_items,
+                                                         .run = max_channels_last_items,
                                                          .mend = VARIANT(mend_flagged)};

@@ -3,9 +3,8 @@
  * zeros in the caches, which is then rounded and written once.
  *
  * This computes every problem, whatever its windows, and is what the other methods fall back to
- * when an index lies outside its window.  An output costs about three cycles, a cell next to
- * nothing.  So it is the fastest wherever there are not many more outputs than cells, except for
- * small windows that some method compares in vectors.
+ * when an index lies outside its window.  An output costs two or three cycles, a cell next to
+ * nothing.
  *
  * A box is a number of whole planes or, of large planes, some rows or slices.  If the windows of a
  * row of outputs lie inside the box, its indices need no other check than that they do so too.
@@ -15,8 +14,10 @@
 #include "cpu/method.h"
 
 enum {
-  MOST_CELLS = 65536,   /* of a box: 256 KiB of sums, a quarter of a second-level cache */
-  LEAST_CELLS = 16384,  /* of a box where windows overlap */
+  MOST_CELLS = 65536, /* of a box: 256 KiB of sums, a quarter of a second-level cache */
+  /* The least cells of a box where windows overlap: the more rows it has, the fewer outputs are
+   * read for two boxes. */
+  LEAST_CELLS = 16384,
   CELLS_AT_ONCE = 4096, /* smaller planes are computed several at once */
   BLOCK = 256,          /* outputs that are widened at once */
   AHEAD = 4096,         /* bytes of prefetching */
@@ -40,7 +41,8 @@ struct scatter {
   float *sum;            /* where sums are made: in sums[], or in gradInput itself */
   _Alignas(LINE) float grad[BLOCK + LANES];
   _Alignas(LINE) element some[BLOCK]; /* cells that are not contiguous in gradInput */
-  _Alignas(LINE) element rounded[ELEMENT_IS_FLOAT ? 1 : MOST_CELLS]; /* where few are named */
+  /* The rounded cells of whole planes in which outputs name few cells; all others stay 0. */
+  _Alignas(LINE) element rounded[ELEMENT_IS_FLOAT ? 1 : MOST_CELLS];
   /* Before the sums of a box are those of the leftover. */
   _Alignas(LINE) float sums[UNIT + MOST_CELLS + TWO_VECTORS];
 };
@@ -61,9 +63,13 @@ static struct scatter *begin_scatter(const struct pg_task *task, const struct pg
   return k;
 }
 
+static inline int64_t read_index(const void *index, const bool is_i64, int64_t i) {
+  return is_i64 ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
+}
+
+/* The i-th index of a row, whatever its stride. */
 static inline int64_t index_at(const struct pg_max_backward *a, const void *index, int64_t i) {
-  const int64_t at = i * a->index_strides.of[PG_W];
-  return a->index_bytes == 8 ? ((const int64_t *)index)[at] : ((const int32_t *)index)[at];
+  return read_index(index, a->index_bytes == 8, i * a->index_strides.of[PG_W]);
 }
 
 /* --- Adding outputs to sums --- */
@@ -76,10 +82,6 @@ struct cell_run {
   uint64_t count;
 };
 
-static inline int64_t index_of(const void *index, const bool is_i64, int64_t i) {
-  return is_i64 ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
-}
-
 /* Adds outputs to the cells that they name.  False when one names none of these cells. */
 static inline __attribute__((always_inline)) bool add_some(const void *index, const float *grad,
                                                            const int64_t count, const bool is_i64,
@@ -87,7 +89,7 @@ static inline __attribute__((always_inline)) bool add_some(const void *index, co
   bool fine = true;
 #pragma GCC unroll 8
   for (int64_t i = 0; i < count; i++) {
-    const uint64_t at = (uint64_t)index_of(index, is_i64, i) - (uint64_t)to.begin;
+    const uint64_t at = (uint64_t)read_index(index, is_i64, i) - (uint64_t)to.begin;
     if (__builtin_expect(at < to.count, 1))
       to.sum[at] += grad[i];
     else
@@ -113,10 +115,11 @@ static inline __attribute__((always_inline)) bool add_block(const void *index, c
 
 /* Adds the contiguous outputs of planes that follow each other, each of which has `outputs` of
  * them, or of a part of one plane.  False when one names none of the cells. */
-static inline __attribute__((always_inline)) bool add_contiguous(struct scatter *k,
-                                                                 const struct output_row *o,
-                                                                 int64_t outputs, const bool is_i64,
-                                                                 struct cell_run to) {
+static inline __attribute__((always_inline)) bool add_contiguous_of_type(struct scatter *k,
+                                                                         const struct output_row *o,
+                                                                         int64_t outputs,
+                                                                         const bool is_i64,
+                                                                         struct cell_run to) {
   int64_t left = outputs; /* in the current plane */
   bool fine = true;
   for (int64_t at = 0; at < o->count && !pg_is_stopped(k->scratch); at += BLOCK) {
@@ -135,10 +138,10 @@ static inline __attribute__((always_inline)) bool add_contiguous(struct scatter 
   return fine;
 }
 
-static bool add_outputs(struct scatter *k, const struct output_row *o, int64_t outputs,
-                        const struct cell_run *to) {
-  return k->args->index_bytes == 8 ? add_contiguous(k, o, outputs, true, *to)
-                                   : add_contiguous(k, o, outputs, false, *to);
+static bool add_contiguous(struct scatter *k, const struct output_row *o, int64_t outputs,
+                           const struct cell_run *to) {
+  return k->args->index_bytes == 8 ? add_contiguous_of_type(k, o, outputs, true, *to)
+                                   : add_contiguous_of_type(k, o, outputs, false, *to);
 }
 
 /* Adds staged outputs, many of which may name cells of other boxes; these are added to the place
@@ -168,12 +171,6 @@ static void add_one_by_one(struct scatter *k, struct pg_max_plane *t,
 
 /* --- One plane --- */
 
-/* Do the cells of a box follow each other in its plane? */
-static bool is_run(const struct pg_pooling *p, const struct pg_box *b) {
-  const bool rows = pg_length(b->w) == p->w.in, slices = pg_length(b->h) == p->h.in;
-  return b->cells == pg_length(b->w) || (rows && (slices || pg_length(b->d) == 1));
-}
-
 static bool lies_in(struct pg_range a, struct pg_range b) {
   return a.begin >= b.begin && a.end <= b.end;
 }
@@ -201,7 +198,7 @@ static void add_inside(struct scatter *k, struct pg_max_plane *t, int64_t od, st
   const struct cell_run to = cells_of(p, t->box, sum);
   struct output_row o = output_row_of(t, od, oh.begin, t->ow);
   o.count *= pg_length(oh);
-  if (add_outputs(k, &o, o.count, &to)) return;
+  if (add_contiguous(k, &o, o.count, &to)) return;
   for (; oh.begin < oh.end; oh.begin++) {
     const struct pg_row_windows row = pg_row_windows_of(p, od, oh.begin);
     o = output_row_of(t, od, oh.begin, t->ow);
@@ -210,7 +207,8 @@ static void add_inside(struct scatter *k, struct pg_max_plane *t, int64_t od, st
 }
 
 /* Adds any row of outputs. */
-static void add_row(struct scatter *k, struct pg_max_plane *t, int64_t od, int64_t oh, float *sum) {
+static void add_any_row(struct scatter *k, struct pg_max_plane *t, int64_t od, int64_t oh,
+                        float *sum) {
   const struct pg_pooling *p = &k->facts->pool;
   const struct output_row o = output_row_of(t, od, oh, t->ow);
   const struct cell_run to = cells_of(p, t->box, sum);
@@ -253,7 +251,7 @@ static void scatter_plane(struct scatter *k, struct pg_max_plane *t, float *sum)
         add_inside(k, t, od, h, sum);
         oh = h.end - 1;
       } else {
-        add_row(k, t, od, oh, sum);
+        add_any_row(k, t, od, oh, sum);
       }
 }
 
@@ -281,7 +279,7 @@ static struct output_row outputs_of(const struct scatter *k, const struct pg_box
 /* The same for whole planes whose outputs are contiguous. */
 static void scatter_whole_planes(struct scatter *k, const struct pg_box *box) {
   const struct output_row o = outputs_of(k, box);
-  if (add_outputs(k, &o, k->facts->outputs, &(struct cell_run){k->sum, 0, (uint64_t)box->cells}))
+  if (add_contiguous(k, &o, k->facts->outputs, &(struct cell_run){k->sum, 0, (uint64_t)box->cells}))
     return;
   for (int64_t i = 0; i < box->planes; i++) {
     struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first + i, false);
@@ -297,8 +295,8 @@ static void scatter_whole_planes(struct scatter *k, const struct pg_box *box) {
 /* --- Writing --- */
 
 /* Rounds sums, stores them past the caches and sets them to 0; both `to` and the count are whole
- * units.  Ordinary stores between
- * those past the caches would halve the speed, so the sums become 0 in a loop of its own. */
+ * units.  Ordinary stores between those past the caches would halve the speed, so the sums become 0
+ * in a loop of its own. */
 static void stream_sums(float *sum, int64_t count, element *to) {
   for (int64_t at = 0, end; at < count; at = end) {
     end = least(at + CELLS_AT_ONCE, count);
@@ -346,7 +344,7 @@ static void write_row(struct scatter *k, float *sum, int64_t width, element *to)
   }
 }
 
-static void write_rows(struct scatter *k, const struct pg_box *b, float *sum, element *to) {
+static void write_box_rows(struct scatter *k, const struct pg_box *b, float *sum, element *to) {
   const int64_t width = pg_length(b->w), *s = k->grad_in.strides->of;
   for (int64_t d = 0; d < pg_length(b->d); d++)
     for (int64_t h = 0; h < pg_length(b->h); h++, sum += width)
@@ -364,7 +362,7 @@ static void write_sums(struct scatter *k, const struct pg_box *b) {
     else if (run)
       store_sums(to, k->sum + i * cells, cells);
     else
-      write_rows(k, b, k->sum + i * cells, to);
+      write_box_rows(k, b, k->sum + i * cells, to);
   }
 }
 
@@ -383,8 +381,9 @@ static inline __attribute__((always_inline)) void finish_named(const struct scat
   int64_t plane = 0; /* where its cells begin */
   for (int64_t i = 0, end = outputs; i < o->count; end += outputs, plane += cells)
     for (; i < end; i++) {
-      const int64_t index = index_of(o->index, is_i64, i), at = plane + index;
+      const int64_t index = read_index(o->index, is_i64, i);
       if ((uint64_t)index >= (uint64_t)cells) continue;
+      const int64_t at = plane + index;
       if (n.round_to != NULL)
         n.round_to[at] = round_one(k->sum[at]);
       else

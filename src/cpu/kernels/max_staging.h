@@ -193,7 +193,7 @@ static inline __attribute__((always_inline)) bool stage_index_row(const struct s
                                                                   const bool is_i64, int32_t *to) {
   const int64_t slices = pg_length(o->windows.d), rows = pg_length(o->windows.h);
   const bool regular = s->windows.regular && slices == 1;
-  if (slices < 1 || rows < 1) return false; /* all windows lie in the padding */
+  if (slices < 1 || rows < 1) return false; /* the windows of this row lie in the padding */
   if (regular && rows == 2) return stage_shape(s, o, to, (struct index_shape){is_i64, true, 1, 2});
   if (regular && rows == 3) return stage_shape(s, o, to, (struct index_shape){is_i64, true, 1, 3});
   if (slices == 1 && rows == 3)

@@ -80,12 +80,15 @@ static inline element *first_cell(const struct grad_in *g, const struct pg_box *
   return g->address + pg_offset(g->strides, n, c, b->d.begin, b->h.begin, b->w.begin);
 }
 
-/* Do the cells of a box follow each other in each plane? */
-static inline bool is_contiguous(const struct grad_in *g, const struct pg_box *b) {
-  const struct pg_pooling *p = g->pool;
+/* Do the positions of a box's cells in their plane follow each other? */
+static inline bool is_run(const struct pg_pooling *p, const struct pg_box *b) {
   const bool rows = pg_length(b->w) == p->w.in, slices = pg_length(b->h) == p->h.in;
-  return g->contiguity.planes &&
-         (b->cells == pg_length(b->w) || (rows && (slices || pg_length(b->d) == 1)));
+  return b->cells == pg_length(b->w) || (rows && (slices || pg_length(b->d) == 1));
+}
+
+/* Do the cells of a box follow each other in memory, in each plane? */
+static inline bool is_contiguous(const struct grad_in *g, const struct pg_box *b) {
+  return g->contiguity.planes && is_run(g->pool, b);
 }
 
 static inline void write_plane(const struct grad_in *g, const struct pg_box *b, element *to,
