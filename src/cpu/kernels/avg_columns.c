@@ -11,15 +11,17 @@
 
 enum {
   BOX_CELLS = 4096,
-  STAGED = 16384,      /* places for the quotients of a box */
-  STAGED_WIDTH = 4096, /* the most outputs in one row */
-  LEAST_WIDTH = 12     /* cells in a row: shorter ones leave vectors half empty (measured) */
+  STAGED = 16384,               /* places for the quotients of a box */
+  STAGED_WIDTH = 4096,          /* the most outputs in one row */
+  ONE_PIECE = AVG_DIVISORS / 2, /* the most outputs that are divided as one run */
+  LEAST_WIDTH = 12 /* cells in a row: shorter ones leave vectors half empty (measured) */
 };
 
 struct columns {
   struct quotients q;
   struct grad_in grad_in;
-  int64_t pitch; /* between rows of quotients */
+  bool one_piece; /* the outputs of the box follow each other and are divided as one run */
+  int64_t pitch;  /* between rows of quotients */
   _Alignas(LINE) float quotient[STAGED + 4 * LANES];
   struct line_writer writer;
   _Alignas(LINE)
@@ -28,7 +30,7 @@ struct columns {
 _Static_assert(sizeof(struct columns) <= PG_SCRATCH_METHOD, "columns need more scratch");
 
 /* Divides the outputs of a plane whose windows touch the box.  LANES zeros come before each row of
- * quotients, and zeros behind it. */
+ * quotients, and zeros behind it, except in one piece. */
 static void divide_plane(struct columns *k, int64_t plane) {
   const struct pg_box_cover *m = &k->q.cover;
   const struct pg_strides *s = &k->q.args->out_strides;
@@ -39,6 +41,11 @@ static void divide_plane(struct columns *k, int64_t plane) {
       (const element *)k->q.args->grad_out +
       pg_offset(s, n, c, m->d.outputs.begin, m->h.outputs.begin, m->w.outputs.begin);
   float *to = k->quotient;
+  if (k->one_piece) {
+    const int64_t rows = pg_length(m->d.outputs) * pg_length(m->h.outputs);
+    divide_run(&k->q, grad, rows * count, divisors_of_rows(&k->q, rows), to + LANES);
+    return;
+  }
   for (int64_t i = 0; i < pg_length(m->d.outputs); i++)
     for (int64_t j = 0; j < pg_length(m->h.outputs); j++, to += k->pitch) {
       const int64_t outer = v->same ? 0 : v->d_extent[i] * (int64_t)v->h_extent[j];
@@ -183,6 +190,16 @@ static void make_avg_plane(struct columns *k, const struct pg_box *b, struct des
   }
 }
 
+/* Makes what depends on the box alone. */
+static void begin_columns(struct columns *k, const struct pg_box *b) {
+  const struct pg_box_cover *m = &k->q.cover;
+  begin_box(&k->q, b, 1, LANES);
+  const int64_t rows = pg_length(m->d.outputs) * pg_length(m->h.outputs);
+  const int64_t count = pg_length(m->w.outputs);
+  k->one_piece = b->whole && k->q.out.planes && !m->w.by_one && rows * count <= ONE_PIECE;
+  k->pitch = k->one_piece ? count : count + m->w.most + (int64_t)4 * LANES;
+}
+
 static void columns_items(const void *args, int64_t begin, int64_t end,
                           struct pg_scratch *scratch) {
   const struct pg_task *task = args;
@@ -193,8 +210,7 @@ static void columns_items(const void *args, int64_t begin, int64_t end,
   writer_clear(&k->writer);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(&task->choice.tiling, &f->pool, item);
-    begin_box(&k->q, &box, 1, LANES);
-    k->pitch = pg_length(k->q.cover.w.outputs) + k->q.cover.w.most + (int64_t)4 * LANES;
+    begin_columns(k, &box);
     for (int64_t i = 0; i < box.planes; i++) {
       struct destination t = destination_of(&k->grad_in, &box, i, &k->writer, k->out);
       divide_plane(k, box.first + i);
@@ -214,10 +230,13 @@ static bool has_room(const struct pg_facts *f, const struct pg_tiling *t) {
   const struct pg_axis *w = &f->pool.w;
   const int64_t width = pg_most_touching(w, t->w), depth = pg_most_touching(&f->pool.d, t->d);
   const int64_t height = pg_most_touching(&f->pool.h, t->h);
-  const int64_t windows = most(f->w_windows, w->kernel > 0 && w->stride == 1 ? w->kernel : 0);
+  const bool by_one = w->kernel > 0 && w->stride == 1;
+  const int64_t windows = most(f->w_windows, by_one ? w->kernel : 0);
+  const bool one_piece =
+      !pg_tiling_cuts(t) && f->out.planes && !by_one && depth * height * width <= ONE_PIECE;
   return begin_in_lanes(w, t->w) && width <= STAGED_WIDTH && depth <= AVG_OUTPUT_ROWS &&
          height <= AVG_OUTPUT_ROWS &&
-         depth * height * (width + windows + (int64_t)4 * LANES) <= STAGED;
+         (one_piece || depth * height * (width + windows + (int64_t)4 * LANES) <= STAGED);
 }
 
 /* Where windows overlap, boxes share outputs along their edges, and square boxes share the fewest.

@@ -146,8 +146,6 @@ static inline const float *divisors_of(struct divisors *v, int64_t outer) {
   return v->table + 2 * i * v->pitch;
 }
 
-/* --- Dividing --- */
-
 /* Where the divisors of a run are: in a table, with reciprocals `apart` places behind; or there is
  * only one, with its reciprocal behind it. */
 struct divisor_run {
@@ -155,6 +153,24 @@ struct divisor_run {
   int64_t apart; /* 0: one divisor */
   int64_t ahead; /* the outputs so many elements further on are needed soon */
 };
+
+/* The divisors of so many rows of outputs that follow each other: the rows of the box, of one plane
+ * behind the other.  They have at most AVG_DIVISORS / 2 elements. */
+static inline struct divisor_run divisors_of_rows(struct quotients *k, int64_t rows) {
+  struct divisors *v = &k->divisors;
+  const int64_t depth = pg_length(v->od), height = pg_length(v->oh);
+  const int64_t row = pg_length(v->ow) * v->repeat;
+  const int64_t apart = AVG_DIVISORS / 2 + LANES; /* whole vectors are stored */
+  if (v->same) return (struct divisor_run){v->table, 0, k->ahead};
+  if (v->tables != rows)
+    for (int64_t i = 0; i < rows; i++)
+      make_divisors(v, v->d_extent[i / height % depth] * (int64_t)v->h_extent[i % height],
+                    v->table + i * row, apart);
+  v->tables = rows;
+  return (struct divisor_run){v->table, apart, k->ahead};
+}
+
+/* --- Dividing --- */
 
 static inline floats quotient_of(const bool by_reciprocal, floats grad, floats divisor,
                                  floats reciprocal) {

@@ -150,18 +150,6 @@ static void expand_needed(struct avg_rows *k, struct turn *t, int64_t begin, int
   }
 }
 
-/* Makes the divisors of all outputs of a pile, one row behind the other. */
-static void make_pile_divisors(struct avg_rows *k, int64_t planes) {
-  struct divisors *v = &k->q.divisors;
-  const int64_t depth = pg_length(v->od), height = pg_length(v->oh);
-  const int64_t rows = planes * depth * height, row = pg_length(v->ow) * v->repeat;
-  if (v->tables == rows) return;
-  for (int64_t i = 0; i < rows; i++)
-    make_divisors(v, v->d_extent[i / height % depth] * (int64_t)v->h_extent[i % height],
-                  v->table + i * row, AVG_DIVISORS / 2);
-  v->tables = rows;
-}
-
 /* Makes the cover of a plane whose windows do not overlap. */
 static void make_plane_cover(struct avg_rows *k) {
   const struct pg_cover *md = &k->q.cover.d, *mh = &k->q.cover.h, *mw = &k->q.cover.w;
@@ -216,9 +204,7 @@ static float *expand_pile(struct avg_rows *k, const struct pg_box *b, int64_t pl
   const struct pg_box_cover *m = &k->q.cover;
   const int64_t rows = planes * pg_length(m->d.outputs) * pg_length(m->h.outputs);
   const int64_t outputs = rows * pg_length(m->w.outputs) * k->q.unit;
-  const bool same = k->q.divisors.same;
-  if (!same) make_pile_divisors(k, planes);
-  const struct divisor_run by = {k->q.divisors.table, same ? 0 : AVG_DIVISORS / 2, k->q.ahead};
+  const struct divisor_run by = divisors_of_rows(&k->q, rows);
   float *from = k->quotient, *to = k->expanded;
   if (!k->at_a_time && k->x.kind == EXPAND_SAME) {
     from = k->expanded;
