@@ -283,6 +283,7 @@ static void boxes_of_rows_touch_1024_rows(void **state) {
 /* Quotients and sums along W that fill their memory to the last place. */
 static void full_boxes_are_computed(void **state) {
   (void)state;
+  check_right("adaptive_avg_pool3d in=1680x1x1x3x7 out=1x3x13"); /* 4095 divisors */
   check_right("adaptive_avg_pool3d in=1x1x1x64x64 out=1x256x1");
   check_right("adaptive_avg_pool3d in=1x1x1x256x2 out=1x1024x1");
   check_right("adaptive_avg_pool3d in=1x1x256x1x2 out=1024x1x1");
