@@ -93,7 +93,7 @@ static inline bool make_lanes(struct expansion *x, int64_t at, const int64_t *pl
   x->base[at / LANES] = base == INT64_MAX ? 0 : (int32_t)base;
   for (int i = 0; i < LANES; i++) {
     const int64_t lane = x->above[at + i] > 0 ? place[i] - base : 0;
-    if (lane >= 2 * LANES) return false;
+    if (lane >= TWO_VECTORS) return false;
     if (lane >= LANES) x->near = false;
     x->lane[at + i] = (uint8_t)lane;
   }
@@ -140,7 +140,8 @@ static inline void make_expansion(struct expansion *x, const struct pg_cover *m,
     x->pitch = (pg_length(m->cells) + span) * x->unit;
     x->shifts = span + 1;
   } else if (x->unit < LANES) {
-    if (compact) x->rows = most(1, least(EXPAND_RUN / x->count, EXPAND_TABLE / most(1, x->pitch)));
+    if (compact)
+      x->rows = most(1, least(EXPAND_RUN / most(1, x->count), EXPAND_TABLE / most(1, x->pitch)));
     x->kind = make_table(x, outputs) ? EXPAND_LANES : EXPAND_CELLS;
     if (x->kind == EXPAND_CELLS) x->rows = 1;
   }

@@ -257,7 +257,7 @@ static inline void begin_quotients(struct quotients *k, const struct pg_task *ta
     v->table[0] = (float)(k->args->divisor != 0 ? k->args->divisor : counted);
     v->table[1] = 1 / v->table[0];
   }
-  k->ahead = most(AVG_AHEAD, least(pg_outputs_per_item(task), 4 * AVG_AHEAD));
+  k->ahead = most(AVG_AHEAD, least(pg_outputs_per_item(task), (int64_t)4 * AVG_AHEAD));
   pg_box_cover_begin(&k->cover);
 }
 

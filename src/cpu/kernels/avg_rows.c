@@ -46,6 +46,7 @@ struct avg_rows {
   bool slides;                /* and where windows slide by one row, they were looked for */
   int64_t bands;
   struct row_band band[PG_BOX_ROWS];
+  struct band adds;      /* the rows of cells that are computed now */
   struct pg_cover plane; /* of a plane, as if it were one row */
   int32_t plane_first[PILE + PG_COVER_SLACK], plane_count[PILE + PG_COVER_SLACK];
   int64_t slice[AVG_WINDOWS]; /* which slice of outputs is in a place */
@@ -260,7 +261,7 @@ static inline void write_band(struct avg_rows *k, struct band *b, const struct r
     count = least(left, k->at_once);
     b->count = rows->slides ? 1 : count;
     b->width = rows->slides ? count * width : width;
-    if (k->direct_end - to >= count * width + 2 * LANES) {
+    if (k->direct_end - to >= count * width + TWO_VECTORS) {
       make_band(&k->x, b, to);
     } else {
       if (c->at == NULL) c->at = (element *)(void *)slab_place(&k->writer, to);
@@ -296,7 +297,7 @@ static void write_flat(struct avg_rows *k, const float *from, int64_t count) {
     element *to = k->to + i;
     b.width = least(CHUNK, count - i);
     b.rows[0] = from + i;
-    if (k->direct_end - to >= b.width + 2 * LANES) {
+    if (k->direct_end - to >= b.width + TWO_VECTORS) {
       make_run(&b, to, 1, 1);
       continue;
     }
@@ -323,21 +324,21 @@ static void make_slice(struct avg_rows *k, int64_t plane, int64_t d) {
   const bool follow = k->in.rows && k->q.unit == k->in.unit;
   element *to = k->to + d * k->q.args->in_strides.of[PG_D];
   struct turn t;
-  struct band band;
+  struct band *band = &k->adds;
   struct cursor cursor = {NULL, 0};
   begin_turn(k, plane, d, &t);
-  band.width = pg_length(k->q.cover.w.cells) * k->q.unit;
+  band->width = pg_length(k->q.cover.w.cells) * k->q.unit;
   for (const struct row_band *b = k->band; b < k->band + k->bands; to += b++->count * stride) {
     const int64_t end = b->first + b->height + (b->slides ? b->count - 1 : 0);
     if (!k->pile && b->height > 0 && t.done < end) expand_needed(k, &t, b->first, end);
-    band.height = b->height;
-    band.depth = b->height > 0 ? t.depth : 0;
+    band->height = b->height;
+    band->depth = b->height > 0 ? t.depth : 0;
     const int64_t place = place_of(k, &t, b->first);
-    find_rows(k, &t, place, &band);
+    find_rows(k, &t, place, band);
     if (follow)
-      write_band(k, &band, b, &cursor, to);
+      write_band(k, band, b, &cursor, to);
     else
-      scatter_band(k, &band, b, to);
+      scatter_band(k, band, b, to);
   }
   cursor_end(k, &cursor);
 }
