@@ -128,13 +128,19 @@ static void columns_take_few_windows(void **state) {
       {"avg_pool2d in=1x1x12x12 kernel=2", {"columns", "rows", "any"}},
       {"avg_pool2d in=1x1x12x11 kernel=2", {"rows", "any"}},
       {"avg_pool2d in=1x2x12x12 kernel=2 grad_out=permuted grad_in=permuted", {"rows", "any"}},
-      {"adaptive_avg_pool3d in=1x1x4x4x16 out=3x3x16", {"columns", "rows", "any"}}, /* 2, 2, 1 */
-      {"adaptive_avg_pool3d in=1x1x1x2x16 out=1x5x16", {"columns", "rows", "any"}}, /* 1, 3, 1 */
-      {"adaptive_avg_pool3d in=1x1x4x2x16 out=3x5x16", {"rows", "any"}},            /* 2, 3, 1 */
-      {"adaptive_avg_pool3d in=1x1x2x4x16 out=5x3x16", {"rows", "any"}},            /* 3, 2, 1 */
+      {"adaptive_avg_pool3d in=1x1x4x4x16 out=3x3x8", {"columns", "rows", "any"}}, /* 2, 2, 1 */
+      {"adaptive_avg_pool3d in=1x1x1x2x16 out=1x5x8", {"columns", "rows", "any"}}, /* 1, 3, 1 */
+      {"adaptive_avg_pool3d in=1x1x4x2x16 out=3x5x8", {"rows", "any"}},            /* 2, 3, 1 */
+      {"adaptive_avg_pool3d in=1x1x2x4x16 out=5x3x8", {"rows", "any"}},            /* 3, 2, 1 */
       /* four rows of cells for a row of outputs, unless rows are at most two vectors */
-      {"avg_pool2d in=1x1x16x33 kernel=3x1", {"columns", "rows", "any"}},
-      {"avg_pool2d in=1x1x16x33 kernel=4x1", {"rows", "any"}},
+      {"avg_pool2d in=1x1x16x34 kernel=3x2", {"columns", "rows", "any"}},
+      {"avg_pool2d in=1x1x16x34 kernel=4x2", {"rows", "any"}},
+      /* three slices of cells for a slice of outputs */
+      {"adaptive_avg_pool3d in=1x1x4x4x16 out=2x3x8", {"columns", "rows", "any"}},
+      {"adaptive_avg_pool3d in=1x1x5x4x16 out=2x3x8", {"rows", "any"}},
+      /* one window for each cell of a row */
+      {"adaptive_avg_pool3d in=1x1x4x4x16 out=3x3x16", {"rows", "any"}},
+      {"avg_pool2d in=1x1x32x32 kernel=2x1", {"rows", "any"}},
   };
   CHECK_ROWS(rows);
 }
@@ -215,8 +221,16 @@ static void pairs_need_wide_rows(void **state) {
 static void columns_leave_wide_rows_of_high_windows(void **state) {
   (void)state;
   const int cells = lanes() == 4 ? 12 : 2 * lanes();
-  check_limit_at("columns", "avg_pool2d in=1x1x16x%d kernel=%dx1",
-                 (int[]){cells, lanes() == 4 ? 3 : 4}, (int[]){2 * lanes() + 5, 4});
+  check_limit_at("columns", "avg_pool2d in=1x1x16x%d kernel=%dx2",
+                 (int[]){cells, lanes() == 4 ? 3 : 4}, (int[]){2 * lanes() + 6, 4});
+}
+
+/* So are rows of at most one vector along which windows slide by one cell. */
+static void columns_leave_short_rows_of_sliding_windows(void **state) {
+  (void)state;
+  const int longest = lanes() < 12 ? 11 : lanes();
+  check_limit_at("columns", "avg_pool2d in=1x1x16x%d kernel=2 stride=%d", (int[]){longest + 1, 1},
+                 (int[]){longest, 1});
 }
 
 /* --- Boxes --- */
@@ -332,6 +346,7 @@ int main(void) {
       cmocka_unit_test(averages_add_256_rows),
       cmocka_unit_test(pairs_need_wide_rows),
       cmocka_unit_test(columns_leave_wide_rows_of_high_windows),
+      cmocka_unit_test(columns_leave_short_rows_of_sliding_windows),
       cmocka_unit_test(boxes_have_the_sizes_that_were_measured),
       cmocka_unit_test(boxes_of_rows_touch_1024_rows),
       cmocka_unit_test(full_boxes_are_computed),

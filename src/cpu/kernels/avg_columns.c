@@ -11,10 +11,10 @@
 
 enum {
   BOX_CELLS = 4096,
-  STAGED = 16384,               /* places for the quotients of a box */
-  STAGED_WIDTH = 4096,          /* the most outputs in one row */
-  ONE_PIECE = AVG_DIVISORS / 2, /* the most outputs that are divided as one run */
-  LEAST_WIDTH = 12 /* cells in a row: shorter ones leave vectors half empty (measured) */
+  STAGED = 16384,           /* places for the quotients of a box */
+  STAGED_WIDTH = 4096,      /* the most outputs in one row */
+  ONE_PIECE = AVG_DIVISORS, /* the most outputs that are divided as one run */
+  LEAST_WIDTH = 12          /* cells in a row: shorter ones leave vectors half empty (measured) */
 };
 
 struct columns {
@@ -29,8 +29,9 @@ struct columns {
 };
 _Static_assert(sizeof(struct columns) <= PG_SCRATCH_METHOD, "columns need more scratch");
 
-/* Divides the outputs of a plane whose windows touch the box.  LANES zeros come before each row of
- * quotients, and zeros behind it, except in one piece. */
+/* Divides the outputs of a plane whose windows touch the box.  Except in one piece, LANES zeros
+ * come before each row of quotients and behind the last one, and dividing fills its last vector
+ * with zeros. */
 static void divide_plane(struct columns *k, int64_t plane) {
   const struct pg_box_cover *m = &k->q.cover;
   const struct pg_strides *s = &k->q.args->out_strides;
@@ -43,7 +44,7 @@ static void divide_plane(struct columns *k, int64_t plane) {
   float *to = k->quotient;
   if (k->one_piece) {
     const int64_t rows = pg_length(m->d.outputs) * pg_length(m->h.outputs);
-    divide_run(&k->q, grad, rows * count, divisors_of_rows(&k->q, rows), to + LANES);
+    divide_run(grad, rows * count, divisors_of_rows(&k->q, rows), to + LANES);
     return;
   }
   for (int64_t i = 0; i < pg_length(m->d.outputs); i++)
@@ -52,8 +53,8 @@ static void divide_plane(struct columns *k, int64_t plane) {
       store_f32(to, zeros());
       divide_row(&k->q, grad + i * s->of[PG_D] + j * s->of[PG_H], divisors_of(v, outer),
                  to + LANES);
-      for (int64_t at = LANES + count; at < k->pitch; at += LANES) store_f32(to + at, zeros());
     }
+  store_f32(to, zeros());
 }
 
 /* Copies slice d - 1 to slice d, where both lie in the same windows. */
@@ -197,7 +198,7 @@ static void begin_columns(struct columns *k, const struct pg_box *b) {
   const int64_t rows = pg_length(m->d.outputs) * pg_length(m->h.outputs);
   const int64_t count = pg_length(m->w.outputs);
   k->one_piece = b->whole && k->q.out.planes && !m->w.by_one && rows * count <= ONE_PIECE;
-  k->pitch = k->one_piece ? count : count + m->w.most + (int64_t)4 * LANES;
+  k->pitch = k->one_piece ? count : LANES + round_up(count);
 }
 
 static void columns_items(const void *args, int64_t begin, int64_t end,
@@ -231,12 +232,11 @@ static bool has_room(const struct pg_facts *f, const struct pg_tiling *t) {
   const int64_t width = pg_most_touching(w, t->w), depth = pg_most_touching(&f->pool.d, t->d);
   const int64_t height = pg_most_touching(&f->pool.h, t->h);
   const bool by_one = w->kernel > 0 && w->stride == 1;
-  const int64_t windows = most(f->w_windows, by_one ? w->kernel : 0);
   const bool one_piece =
       !pg_tiling_cuts(t) && f->out.planes && !by_one && depth * height * width <= ONE_PIECE;
   return begin_in_lanes(w, t->w) && width <= STAGED_WIDTH && depth <= AVG_OUTPUT_ROWS &&
          height <= AVG_OUTPUT_ROWS &&
-         (one_piece || depth * height * (width + windows + (int64_t)4 * LANES) <= STAGED);
+         (one_piece || depth * height * (LANES + round_up(width)) <= STAGED);
 }
 
 /* Where windows overlap, boxes share outputs along their edges, and square boxes share the fewest.
@@ -252,15 +252,22 @@ static bool tile_columns(const struct pg_facts *f, struct pg_tiling *tiling) {
   return false;
 }
 
-/* Where four or more rows of cells lie in the same windows, avg_rows.c computes one of them and
- * copies it, which is faster unless rows are short (measured). */
+/* Is avg_rows.c faster (measured)?  It copies rows of cells that lie in the same windows, unless
+ * rows are short, and slices; where each cell of a row lies in one window of its own, it has
+ * nothing to add along W; and it adds short rows, along which windows slide by one cell, as one. */
+static bool rows_are_faster(const struct pg_pooling *p) {
+  const bool by_one = p->w.kernel > 0 && p->w.stride == 1;
+  return (p->h.in / 4 >= p->h.out && p->w.in > TWO_VECTORS) || p->d.in > 2 * p->d.out ||
+         (p->w.in == p->w.out && p->w.kernel <= 1) || (by_one && p->w.in <= LANES);
+}
+
 static bool columns_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   if (f->outputs == 0 || f->largest_divisor == INT64_MAX) return false;
   if (is_interleaved(&problem->args.avg_backward) || f->pool.w.in < LEAST_WIDTH) return false;
-  if (f->pool.h.in / 4 >= f->pool.h.out && f->pool.w.in > (int64_t)2 * LANES) return false;
   return f->d_windows <= 2 && f->h_windows <= (f->d_windows > 1 ? 2 : 3) && f->w_windows <= 3 &&
-         (f->pool.w.stride != 1 || f->pool.w.kernel <= 3) && tile_columns(f, tiling);
+         (f->pool.w.stride != 1 || f->pool.w.kernel <= 3) && !rows_are_faster(&f->pool) &&
+         tile_columns(f, tiling);
 }
 
 const struct pg_cpu_method VARIANT(avg_columns) = {

@@ -17,9 +17,8 @@
 enum {
   AVG_OUTPUTS = 12288,               /* elements of the outputs that are divided together */
   AVG_OUTPUT_ROWS = 1024,            /* the most rows, and the most slices, of outputs of a box */
-  AVG_DIVISORS = 8192,               /* floats for tables of divisors */
+  AVG_DIVISORS = 4096,               /* floats for tables of divisors */
   DIVISOR_TABLES = 8,                /* the most tables */
-  RECIPROCAL_MOST = 1 << 20,         /* up to here divide() may multiply by the reciprocal */
   AVG_AHEAD = 2048 / sizeof(element) /* the least distance at which outputs are prefetched */
 };
 
@@ -32,25 +31,24 @@ struct layout {
 /* The divisor of an output is the product of the extents of its window along D, H and W, or a
  * number that is given. */
 struct divisors {
-  bool same; /* all outputs have one divisor, which is table[0], and its reciprocal table[1] */
+  bool same;                  /* all outputs have one divisor, which is table[0] */
   struct pg_range od, oh, ow; /* the outputs that the extents are for */
   int64_t repeat;             /* so many neighbouring places of a table are for one output */
   int32_t d_extent[AVG_OUTPUT_ROWS], h_extent[AVG_OUTPUT_ROWS];
-  float w_extent[AVG_DIVISORS / 2 + LANES];
-  /* A table has the divisors of a row of outputs, then their reciprocals; `outer` says for which
-   * extent along D times H.  In a pile there is one table, for all outputs of the box. */
+  float w_extent[AVG_DIVISORS + LANES];
+  /* A table has the divisors of a row of outputs, and 1 behind them; `outer` says for which extent
+   * along D times H.  In a pile there is one table, for all outputs of the box. */
   int64_t pitch, tables, latest;
   int64_t outer[DIVISOR_TABLES];
-  _Alignas(LINE) float table[AVG_DIVISORS + 2 * LANES];
+  _Alignas(LINE) float table[AVG_DIVISORS + LANES];
 };
 
 struct quotients {
   const struct pg_avg_backward *args;
   const struct pg_facts *facts;
   struct layout out;
-  bool by_reciprocal; /* all divisors are whole numbers up to RECIPROCAL_MOST */
-  int64_t unit;       /* of the box */
-  int64_t ahead;      /* prefetch distance, in elements */
+  int64_t unit;  /* of the box */
+  int64_t ahead; /* prefetch distance, in elements */
   struct pg_box_cover cover;
   struct divisors divisors;
 };
@@ -113,109 +111,91 @@ static inline void make_extents(struct quotients *k) {
     const float extent = (float)extent_of(k, &p->w, w.begin + i);
     for (int64_t j = 0; j < repeat; j++) v->w_extent[at++] = extent;
   }
+  store_f32(v->w_extent + pg_length(w) * repeat, all(1));
   v->ow = w;
   v->repeat = repeat;
   v->pitch = round_up(pg_length(w) * repeat);
   v->tables = v->latest = 0;
 }
 
-/* Makes the divisors of a row of outputs at `to`, and their reciprocals `apart` places behind. */
-static inline void make_divisors(const struct divisors *v, int64_t outer, float *to,
-                                 int64_t apart) {
-  const floats factor = all((float)outer);
-  for (int64_t i = 0; i < pg_length(v->ow) * v->repeat; i += LANES) {
-    const floats divisor = times(factor, load_f32(v->w_extent + i));
-    store_f32(to + i, divisor);
-    store_f32(to + apart + i, over(all(1), divisor));
-  }
+/* Makes the divisors of a row of outputs. */
+static inline void make_divisors(const struct divisors *v, int64_t outer, float *to) {
+  for (int64_t i = 0; i < pg_length(v->ow) * v->repeat; i += LANES)
+    store_f32(to + i, times(all((float)outer), load_f32(v->w_extent + i)));
 }
 
 /* The table for rows of outputs whose windows have this extent along D times H. */
 static inline const float *divisors_of(struct divisors *v, int64_t outer) {
   if (v->same) return v->table;
-  if (v->tables > 0 && v->outer[v->latest] == outer) return v->table + 2 * v->latest * v->pitch;
+  if (v->tables > 0 && v->outer[v->latest] == outer) return v->table + v->latest * v->pitch;
   int64_t i = 0;
   while (i < v->tables && v->outer[i] != outer) i++;
   if (i == v->tables) {
-    if (i == DIVISOR_TABLES || 2 * (i + 1) * v->pitch > AVG_DIVISORS) i = v->tables = 0;
-    make_divisors(v, outer, v->table + 2 * i * v->pitch, v->pitch);
+    if (i == DIVISOR_TABLES || (i + 1) * v->pitch > AVG_DIVISORS) i = v->tables = 0;
+    make_divisors(v, outer, v->table + i * v->pitch);
     v->outer[i] = outer;
     v->tables = i + 1;
   }
   v->latest = i;
-  return v->table + 2 * i * v->pitch;
+  return v->table + i * v->pitch;
 }
 
-/* Where the divisors of a run are: in a table, with reciprocals `apart` places behind; or there is
- * only one, with its reciprocal behind it. */
+/* The divisors of a run of outputs. */
 struct divisor_run {
   const float *divisor;
-  int64_t apart; /* 0: one divisor */
+  bool one;      /* all outputs have the first one */
   int64_t ahead; /* the outputs so many elements further on are needed soon */
 };
 
 /* The divisors of so many rows of outputs that follow each other: the rows of the box, of one plane
- * behind the other.  They have at most AVG_DIVISORS / 2 elements. */
+ * behind the other.  They have at most AVG_DIVISORS elements. */
 static inline struct divisor_run divisors_of_rows(struct quotients *k, int64_t rows) {
   struct divisors *v = &k->divisors;
   const int64_t depth = pg_length(v->od), height = pg_length(v->oh);
   const int64_t row = pg_length(v->ow) * v->repeat;
-  const int64_t apart = AVG_DIVISORS / 2 + LANES; /* whole vectors are stored */
-  if (v->same) return (struct divisor_run){v->table, 0, k->ahead};
+  if (v->same) return (struct divisor_run){v->table, true, k->ahead};
   if (v->tables != rows)
     for (int64_t i = 0; i < rows; i++)
       make_divisors(v, v->d_extent[i / height % depth] * (int64_t)v->h_extent[i % height],
-                    v->table + i * row, apart);
+                    v->table + i * row);
   v->tables = rows;
-  return (struct divisor_run){v->table, apart, k->ahead};
+  return (struct divisor_run){v->table, false, k->ahead};
 }
 
 /* --- Dividing --- */
 
-static inline floats quotient_of(const bool by_reciprocal, floats grad, floats divisor,
-                                 floats reciprocal) {
-  return add(zeros(), by_reciprocal ? divide(grad, divisor, reciprocal) : over(grad, divisor));
+static inline floats quotient_of(floats grad, floats divisor) {
+  return add(zeros(), over(grad, divisor));
 }
 
 static inline __attribute__((always_inline)) void divide_by(const element *grad, int64_t count,
                                                             const struct divisor_run run,
-                                                            const bool by_reciprocal,
                                                             const bool one, float *to) {
-  const int64_t ahead = run.ahead;
-  floats divisor = all(run.divisor[0]), reciprocal = all(run.divisor[1]);
+  floats divisor = all(run.divisor[0]);
   for (int64_t i = 0; i < count; i += LANES) {
-    if (!one) {
-      divisor = load_f32(run.divisor + i);
-      reciprocal = load_f32(run.divisor + run.apart + i);
-    }
-    __builtin_prefetch(grad + i + ahead);
+    if (!one) divisor = load_f32(run.divisor + i);
+    __builtin_prefetch(grad + i + run.ahead);
     const floats g = count - i >= LANES ? load_elements(grad + i) : load_part(grad + i, count - i);
-    store_f32(to + i, quotient_of(by_reciprocal, g, divisor, reciprocal));
+    store_f32(to + i, quotient_of(g, divisor));
   }
 }
 
-/* Divides a run of elements; up to LANES places more are written. */
-static inline void divide_run(const struct quotients *k, const element *grad, int64_t count,
-                              const struct divisor_run run, float *to) {
-  if (run.apart == 0 && k->by_reciprocal)
-    divide_by(grad, count, run, true, true, to);
-  else if (run.apart == 0)
-    divide_by(grad, count, run, false, true, to);
-  else if (k->by_reciprocal)
-    divide_by(grad, count, run, true, false, to);
+/* Divides a run of elements.  Behind the last quotient up to LANES - 1 zeros are stored. */
+static inline void divide_run(const element *grad, int64_t count, const struct divisor_run run,
+                              float *to) {
+  if (run.one)
+    divide_by(grad, count, run, true, to);
   else
-    divide_by(grad, count, run, false, false, to);
+    divide_by(grad, count, run, false, to);
 }
 
 /* Divides outputs of one element each that do not follow each other. */
 static inline void divide_strided(const struct quotients *k, const element *grad, int64_t count,
                                   const struct divisor_run run, float *to) {
-  const int64_t stride = k->args->out_strides.of[PG_W];
-  widen(grad, stride, count, 0, to);
+  widen(grad, k->args->out_strides.of[PG_W], count, 0, to);
   for (int64_t i = 0; i < count; i += LANES) {
-    const int64_t at = run.apart == 0 ? 0 : i;
-    const floats divisor = run.apart == 0 ? all(run.divisor[0]) : load_f32(run.divisor + at);
-    store_f32(to + i, add(zeros(), over(load_f32(to + i), divisor)));
+    const floats g = count - i >= LANES ? load_f32(to + i) : load_part_f32(to + i, count - i);
+    store_f32(to + i, quotient_of(g, run.one ? all(run.divisor[0]) : load_f32(run.divisor + i)));
   }
 }
 
@@ -225,17 +205,16 @@ static inline void divide_row(const struct quotients *k, const element *grad, co
   const struct divisors *v = &k->divisors;
   const int64_t count = pg_length(k->cover.w.outputs), stride = k->args->out_strides.of[PG_W];
   const bool run = k->out.rows && k->unit == k->out.unit; /* the row is one run */
-  struct divisor_run by = {table, v->same ? 0 : v->pitch, k->ahead};
+  struct divisor_run by = {table, v->same, k->ahead};
   if (run && (v->same || v->repeat == k->unit)) {
-    divide_run(k, grad, count * k->unit, by, to);
+    divide_run(grad, count * k->unit, by, to);
   } else if (k->unit == 1) {
     divide_strided(k, grad, count, by, to);
   } else {
     for (int64_t i = 0; i < count; i++) {
-      const int64_t at = i * v->repeat;
-      const float one[2] = {table[v->same ? 0 : at], table[v->same ? 1 : v->pitch + at]};
-      divide_run(k, grad + i * stride, k->unit, (struct divisor_run){one, 0, k->ahead},
-                 to + i * k->unit);
+      by.divisor = table + (v->same ? 0 : i * v->repeat);
+      by.one = true;
+      divide_run(grad + i * stride, k->unit, by, to + i * k->unit);
     }
   }
 }
@@ -248,14 +227,12 @@ static inline void begin_quotients(struct quotients *k, const struct pg_task *ta
   k->args = &task->problem.args.avg_backward;
   k->facts = &task->problem.facts;
   k->out = layout_of(&k->args->out_strides, p, true, task->choice.tiling.interleaved);
-  k->by_reciprocal = k->facts->largest_divisor <= RECIPROCAL_MOST;
   v->od = v->oh = v->ow = (struct pg_range){-1, -1};
   v->same = extents_are_same(k, &p->d) && extents_are_same(k, &p->h) && extents_are_same(k, &p->w);
   if (v->same) {
     const int64_t counted =
         extent_of(k, &p->d, 0) * extent_of(k, &p->h, 0) * extent_of(k, &p->w, 0);
     v->table[0] = (float)(k->args->divisor != 0 ? k->args->divisor : counted);
-    v->table[1] = 1 / v->table[0];
   }
   k->ahead = most(AVG_AHEAD, least(pg_outputs_per_item(task), (int64_t)4 * AVG_AHEAD));
   pg_box_cover_begin(&k->cover);

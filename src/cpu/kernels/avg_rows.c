@@ -119,8 +119,8 @@ static void expand_group(struct avg_rows *k, int64_t od, int64_t oh, int64_t cou
                    pg_length(k->q.cover.w.outputs) == k->q.args->pool.w.out &&
                    x->kind != EXPAND_SHIFT_BY_ONE;
   if (run)
-    divide_run(&k->q, k->grad + od * s[PG_D] + oh * s[PG_H], count * x->pitch,
-               (struct divisor_run){v->table, 0, k->q.ahead},
+    divide_run(k->grad + od * s[PG_D] + oh * s[PG_H], count * x->pitch,
+               (struct divisor_run){v->table, true, k->q.ahead},
                x->kind == EXPAND_SAME ? slice + oh * k->pitch : k->quotient);
   for (int64_t i = 0; i < count && !run; i++) {
     float *to = x->kind == EXPAND_SAME ? slice + (oh + i) % k->h_places * k->pitch
@@ -211,7 +211,7 @@ static float *expand_pile(struct avg_rows *k, const struct pg_box *b, int64_t pl
     from = k->expanded;
     to = k->quotient;
   }
-  divide_run(&k->q, first_output(k, b, 0), outputs, by, from);
+  divide_run(first_output(k, b, 0), outputs, by, from);
   if (!k->at_a_time && k->x.kind != EXPAND_SAME) {
     expand_all(&k->x, rows, from, to, m->w.most);
     from = k->expanded;

@@ -53,7 +53,7 @@ static inline bool have_room(const struct pg_facts *f, const struct pg_tiling *t
   if (depth > AVG_OUTPUT_ROWS || height > AVG_OUTPUT_ROWS || width > AVG_OUTPUTS) return false;
   if (zeros_around > AVG_OUTPUTS || f->w_windows > AVG_OUTPUTS) return false;
   return (width + zeros_around + f->w_windows) * unit + TWO_VECTORS <= AVG_OUTPUTS &&
-         2 * round_up(width * (unit < LANES ? unit : 1)) <= AVG_DIVISORS &&
+         round_up(width * (unit < LANES ? unit : 1)) <= AVG_DIVISORS &&
          rows * (round_up(t->w * unit) + LANES) <= AVG_EXPANDED;
 }
 

@@ -166,19 +166,6 @@ static inline bool every(truths a, int64_t count) {
   return _mm256_testc_si256(a, first_lanes(count)) != 0;
 }
 
-/* As in simd_avx512.h. */
-static inline floats divide(floats g, floats d, floats r) {
-  const __m256i size = _mm256_and_si256(_mm256_castps_si256(g), _mm256_set1_epi32(0x7fffffff));
-  const __m256i large = _mm256_cmpgt_epi32(size, _mm256_set1_epi32(0x0d7fffff)); /* 2^-100 */
-  const __m256i finite = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x7f800000), size);
-  const __m256i zero = _mm256_cmpeq_epi32(size, _mm256_setzero_si256());
-  const __m256i usual = _mm256_or_si256(_mm256_and_si256(large, finite), zero);
-  if (__builtin_expect(_mm256_testc_si256(usual, _mm256_set1_epi32(-1)) == 0, 0))
-    return _mm256_div_ps(g, d);
-  const __m256 guess = _mm256_mul_ps(g, r);
-  return _mm256_fmadd_ps(_mm256_fnmadd_ps(guess, d, g), r, guess);
-}
-
 static inline ints load_i64_collecting(const int64_t *p, ints *collected) {
   const __m256i low = _mm256_loadu_si256((const void *)p);
   const __m256i high = _mm256_loadu_si256((const void *)(p + 4));

@@ -143,20 +143,6 @@ static inline bool every(truths a, int64_t count) {
   return (__mmask16)(a | ~first_lanes(count)) == 0xffff;
 }
 
-/* Multiplies by the reciprocal r = 1 / d: the remainder of the first guess is exact, so the second
- * guess is rounded as the quotient would be, for whole d up to 2^20 and quotients that are normal
- * numbers (docs/numerics.md).  Other vectors are divided, which takes several times as long. */
-static inline floats divide(floats g, floats d, floats r) {
-  const __m512i size = _mm512_and_si512(_mm512_castps_si512(g), _mm512_set1_epi32(0x7fffffff));
-  const __m512i least = _mm512_set1_epi32(0x0d800000); /* 2^-100 */
-  const __mmask16 usual =
-      _mm512_cmplt_epu32_mask(_mm512_sub_epi32(size, least), _mm512_set1_epi32(0x72000000)) |
-      _mm512_testn_epi32_mask(size, size);
-  if (__builtin_expect(usual != 0xffff, 0)) return _mm512_div_ps(g, d);
-  const __m512 guess = _mm512_mul_ps(g, r);
-  return _mm512_fmadd_ps(_mm512_fnmadd_ps(guess, d, g), r, guess);
-}
-
 static inline ints load_i64_collecting(const int64_t *p, ints *collected) {
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i low = _mm512_loadu_si512(p), high = _mm512_loadu_si512(p + 8);

@@ -189,12 +189,6 @@ static inline bool every(truths a, int64_t count) {
   return vminvq_u32(vornq_u32(a, first_lanes(count))) != 0;
 }
 
-/* Divides: with 4 lanes the products of simd_avx512.h would win little. */
-static inline floats divide(floats g, floats d, floats r) {
-  (void)r;
-  return vdivq_f32(g, d);
-}
-
 static inline ints load_i64_collecting(const int64_t *p, ints *collected) {
   const uint32x4_t a = vreinterpretq_u32_s64(vld1q_s64(p));
   const uint32x4_t b = vreinterpretq_u32_s64(vld1q_s64(p + 2));

@@ -206,14 +206,6 @@ static inline bool every(truths a, int64_t count) {
   return yes;
 }
 
-/* g / d, rounded once.  d is a whole number up to 2^20, and r is 1 / d, which some sets multiply
- * by. */
-static inline floats divide(floats g, floats d, floats r) {
-  (void)r;
-  EACH_LANE g.at[i] /= d.at[i];
-  return g;
-}
-
 /* The low halves of 64-bit integers.  The bits of the high halves are collected, and
  * high_halves_are_zero says whether all that were collected are 0. */
 static inline ints load_i64_collecting(const int64_t *p, ints *collected) {
