@@ -29,7 +29,7 @@ configure = @bash tools/deps.sh $(what) $(if $(clang),clang) $(filter aarch64 co
 compile = @bash tools/aloud.sh "compiling" $(cmake) --build $(build_dir) --parallel $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: build cuda run tests test stress install uninstall package bench lint fuzz fuzz-merge docs deps clean help
+.PHONY: build cuda run tests test stress install uninstall package bench torch lint fuzz fuzz-merge docs deps clean help
 
 build cuda tests:
 	$(configure)
@@ -72,6 +72,10 @@ package:
 	@cd $(build_dir) && cpack -G DEB > package.log || { cat package.log; exit 1; }
 	@ls $(build_dir)/*.deb
 
+# The newest PyTorch as a peer; without it `make bench` takes the one of the system.
+torch:
+	@bash tools/torch.sh
+
 bench: what := build bench
 bench: build
 	$(compile) --target bench
@@ -111,6 +115,7 @@ help:
 	@echo "make uninstall  remove what was installed into PREFIX"
 	@echo "make package    a Debian package in build/$(PRESET)"
 	@echo "make deps       install what WHAT=\"test\" needs; make run and make test do it when something is missing"
+	@echo "make torch      download the newest PyTorch for make bench (3 GB)"
 	@echo "make bench      build and run the benchmarks; ARGS=\"--quick --filter mp2\" passes arguments"
 	@echo "make stress     random calls from many threads; SECONDS=600 PRESET=tsan ARGS=\"--seed 7\""
 	@echo "make fuzz       run the fuzzers, SECONDS=30 each or TARGET=operators alone; make fuzz-merge keeps what they found"

@@ -40,8 +40,14 @@ MOST_SETS = 1024
 TOLERANCE = {'f32': 1e-5, 'f16': 0.02, 'bf16': 0.1, 'f64': 1e-12}
 
 
+# Where `make torch` puts the newest PyTorch.
+NEWEST = pathlib.Path(__file__).resolve().parent.parent / 'build/torch'
+
+
 def find_torch():
-    """PyTorch, if need be by starting over in another Python; None when no Python here has it."""
+    """PyTorch, if need be by starting over in another Python: that of `make torch` first; None when none has it."""
+    if (NEWEST / 'bin/python').exists() and pathlib.Path(sys.prefix).resolve() != NEWEST.resolve():
+        os.execv(NEWEST / 'bin/python', [str(NEWEST / 'bin/python'), *sys.argv])
     if importlib.util.find_spec('torch'):
         import torch
         return torch
@@ -130,7 +136,7 @@ class Bench:
             except OSError:
                 self.notes.append('oneDNN is left out: not installed (Debian: libdnnl-dev), or built without it.')
         if 'torch' in options.peers and torch is None:
-            self.notes.append('PyTorch is left out: no Python here has it (Debian: python3-torch).')
+            self.notes.append('PyTorch is left out: no Python here has it (`make torch`, or python3-torch of Debian).')
 
     def versions(self):
         self.library.poolgrad_version.restype = ctypes.c_char_p
