@@ -117,14 +117,17 @@ struct vector_of {
     } else if constexpr (BYTES == 8) {
       const uint2 words = __ldg((const uint2 *)from);
       memcpy(of, &words, 8);
+    } else if constexpr (BYTES == 4 && V > 1) {
+      const uint32_t word = __ldg((const uint32_t *)from);
+      memcpy(of, &word, 4);
     } else {
-      static_assert(V == 1, "a vector has 8 bytes or whole words of 16");
+      static_assert(V == 1, "a vector has 4 or 8 bytes or whole words of 16");
       of[0] = *from;
     }
   }
 };
 
-/* Rounds and writes V sums at once: 16 bytes, 8 bytes or one element, aligned to that. */
+/* Rounds and writes V sums at once: 16, 8 or 4 bytes or one element, aligned to that. */
 template <int V, typename E, typename S>
 static __device__ __forceinline__ void put_vector(E *to, const S *sum) {
   E of[V];
@@ -138,8 +141,12 @@ static __device__ __forceinline__ void put_vector(E *to, const S *sum) {
     uint2 words;
     memcpy(&words, of, 8);
     __stcs((uint2 *)to, words);
+  } else if constexpr (sizeof of == 4 && V > 1) {
+    uint32_t word;
+    memcpy(&word, of, 4);
+    __stcs((uint32_t *)to, word);
   } else {
-    static_assert(V == 1, "a vector has 8 or 16 bytes");
+    static_assert(V == 1, "a vector has 4, 8 or 16 bytes");
     *to = of[0];
   }
 }

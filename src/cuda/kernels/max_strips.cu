@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Max pools with any windows, in two or three dimensions, planar or with channels that are
+ * neighbours in memory: the method for what no special one fits.
+ *
+ * A thread computes a strip: some rows of one column of cells, in one channel or in V neighbouring
+ * ones.  It reads every output in whose window its column lies, in their order, and adds those that
+ * name one of its cells to a sum in shared memory, which no other thread touches.  So there is no
+ * barrier, no conflict, and the order of each sum is that of the outputs.  An output is read by
+ * every column of its window, mostly from a cache.  What a cell costs is the windows along W that
+ * it lies in, divided by the stride along H; windows along H cost nothing.
+ *
+ * Lanes are numbered as cells lie in memory: along W and then through planes side by side, or
+ * through channels and then along W.  A thread computes the same strip of several planes where
+ * planes are small, so that what it knows about its windows is computed once.
+ *
+ * An output whose index lies in its window is added exactly once.  Where a block has whole planes,
+ * it counts what was added: if that is not the number of outputs, some index is a stray or lies
+ * outside its plane, and the block computes its item the slow way.  Where planes are cut, there is
+ * no such number, and the strip with the first cell of an output's window checks its index. */
+#include "cuda/kernels/max_any.cuh"
+#include "cuda/kernels/max_recompute.cuh"
+
+enum {
+  THREADS = 128,
+  MOST_WIDTH = 8192,     /* cells of a row: rows of a strip * width * width stay below 2^32 */
+  LEAST_SUMS = 32,       /* of a thread, so that an item is soon computed again */
+  WHOLE_CELLS = 1 << 16, /* of a plane that one block computes */
+  BLOCKS = 12            /* of a processor, about */
+};
+
+/* What depends on the number of channels of a thread: rows of a strip at the most, outputs that are
+ * loaded before the first is used, because a load takes long, and blocks that a processor has. */
+template <int V>
+struct strip_limits {
+  static constexpr int ROWS = V == 1 ? 32 : V == 2 ? 16 : V == 4 ? 12 : 8;
+  static constexpr int IN_FLIGHT = V == 8 ? 2 : 4;
+  static constexpr int BLOCKS_AT_ONCE = V == 1 ? 8 : 6;
+};
+
+/* A unit is what is numbered together: one plane, or some neighbouring channels of one n. */
+struct strip_plan {
+  int32_t rows;          /* of a strip */
+  int32_t strips;        /* of a unit */
+  int32_t beside;        /* units that the threads of a block have at once */
+  int32_t units;         /* that a block computes, if planes are not cut */
+  int32_t items;         /* which are so many items */
+  int32_t all_units;     /* of the call */
+  int32_t unit_channels; /* 1 where units are planes */
+  int32_t blocks;        /* that share a unit, if planes are cut */
+  int32_t strips_of_block;
+  uint32_t magic; /* 2^32 / width, rounded up */
+  pg_divider by_strips, by_vectors, by_chunks, by_groups, by_blocks;
+};
+
+/* What a thread knows about its strip before it knows the plane. */
+struct strip {
+  int32_t channel; /* of the first of its channels, in the unit */
+  int32_t d, h, w, rows;
+  pg_span od, oh, ow; /* outputs in whose windows it has cells */
+  uint32_t first;     /* position of its first cell in the plane */
+  uint32_t reach;     /* from there to its last cell, plus one */
+};
+
+static __device__ __forceinline__ strip strip_of(const max_job &j, const strip_plan &p, int32_t v,
+                                                 uint32_t number) {
+  strip s;
+  const uint32_t column = over(number, p.by_vectors), row = over(column, j.by_w);
+  const uint32_t slice = over(row, p.by_chunks);
+  s.channel = (int32_t)(number - column * p.by_vectors.by) * v;
+  s.w = (int32_t)(column - row * j.w.in);
+  s.h = (int32_t)(row - slice * p.by_chunks.by) * p.rows;
+  s.d = (int32_t)slice;
+  s.rows = min(p.rows, j.h.in - s.h);
+  s.od = touching(j.d, s.d, s.d + 1);
+  s.oh = touching(j.h, s.h, s.h + s.rows);
+  s.ow = touching(j.w, s.w, s.w + 1);
+  s.first = (uint32_t)((s.d * j.h.in + s.h) * j.w.in + s.w);
+  s.reach = (uint32_t)((s.rows - 1) * j.w.in) + 1;
+  return s;
+}
+
+/* The low half of an index, and what must be 0 for this to be all of it. */
+static __device__ __forceinline__ uint32_t low_half(int32_t index) { return (uint32_t)index; }
+static __device__ __forceinline__ uint32_t low_half(int64_t index) { return (uint32_t)index; }
+static __device__ __forceinline__ uint32_t high_half(int32_t) { return 0; }
+static __device__ __forceinline__ uint32_t high_half(int64_t index) {
+  return (uint32_t)((uint64_t)index >> 32);
+}
+
+/* The thread's sums: shared addresses, in which its own words are a fixed distance apart.  Behind
+ * those of its cells is one that is never read, for outputs that name another cell: so that no
+ * thread takes a branch of its own. */
+template <int V>
+struct strip_sums {
+  uint32_t first;
+  static constexpr uint32_t PITCH = THREADS * sizeof(float);
+  __device__ __forceinline__ uint32_t at(uint32_t row, int v) const {
+    return first + (row * V + v) * PITCH;
+  }
+};
+
+/* Adds V outputs to the cells of the strip that they name; returns how many did. */
+template <int V, typename E, typename I>
+static __device__ __forceinline__ int32_t add_named(const strip_plan &p, const strip &s,
+                                                    uint32_t width, const vector_of<I, V> &index,
+                                                    const vector_of<E, V> &grad,
+                                                    const strip_sums<V> &sums) {
+  int32_t named = 0;
+#pragma unroll
+  for (int v = 0; v < V; v++) {
+    const uint32_t behind = low_half(index.of[v]) - s.first;
+    const uint32_t row = __umulhi(behind, p.magic);
+    const uint32_t rest = (behind - row * width) | high_half(index.of[v]);
+    const bool own = rest == 0 && behind < s.reach;
+    const uint32_t sum = sums.at(own ? row : (uint32_t)p.rows, own ? v : 0);
+    shared_store(sum, shared_load(sum) + widened(grad.of[v]));
+    named += own;
+  }
+  return named;
+}
+
+/* --- Checks where planes are cut --- */
+
+static __device__ __forceinline__ bool is_home(const max_axis &a, int32_t out, int32_t cell,
+                                               int32_t count) {
+  return holds(cell, (uint32_t)count, (uint32_t)max(window(a, out).begin, 0));
+}
+
+/* Reports indices outside their plane and sets the flags of strays.  Not inlined, because it seldom
+ * runs. */
+static __device__ __noinline__ void check_strays(const max_job &j, channel_outputs o, int channels,
+                                                 bad_indices *bad) {
+  const int64_t first = offset(j.index_strides, o.n, o.c, o.od, o.oh, o.ow);
+  for (int v = 0; v < channels; v++) {
+    const int64_t index = index_at(j, first + v);
+    const int64_t plane = (int64_t)o.n * j.by_c.by + o.c + v;
+    if ((uint64_t)index >= j.cells) {
+      note_bad(bad, position_of(j, plane, o.od, o.oh, o.ow));
+    } else if (!in_window(j, (uint32_t)index, o.od, o.oh, o.ow)) {
+      const int64_t group = j.cut.c == 0
+                                ? plane / j.cut.of_planes
+                                : (int64_t)o.n * j.cut.groups.by + (o.c + v) / j.cut.of_planes;
+      j.flags[item_of(j, group, (uint32_t)index)] = 1;
+    }
+  }
+}
+
+template <int V, typename I>
+static __device__ __forceinline__ void check_home(const max_job &j, const strip &s,
+                                                  const vector_of<I, V> &index,
+                                                  const channel_outputs &o, bad_indices *bad) {
+  if (!is_home(j.w, o.ow, s.w, 1) || !is_home(j.h, o.oh, s.h, s.rows) ||
+      !is_home(j.d, o.od, s.d, 1))
+    return;
+  bool all = true;
+#pragma unroll
+  for (int v = 0; v < V; v++)
+    all = all && (uint64_t)index.of[v] < j.cells &&
+          in_window(j, (uint32_t)index.of[v], o.od, o.oh, o.ow);
+  if (!all) check_strays(j, o, V, bad);
+}
+
+/* --- Strips --- */
+
+/* Where the outputs of a slice lie.  Gradients and indices have the same strides. */
+template <typename E, typename I>
+struct slice_outputs {
+  const I *index;
+  const E *grad;
+  uint32_t on, down; /* from an output to the next along W and along H */
+};
+
+/* Outputs that are loaded before the first is used, because a load takes long: C of each row, and
+ * those of several rows.  ALL: none of them lies behind the last row. */
+template <int V, bool CUT, int C, bool ALL, typename E, typename I>
+static __device__ __forceinline__ int32_t add_batch(const max_job &j, const strip_plan &p,
+                                                    const strip &s, const slice_outputs<E, I> &from,
+                                                    channel_outputs o, const strip_sums<V> &sums,
+                                                    bad_indices *bad) {
+  constexpr int IN_FLIGHT = strip_limits<V>::IN_FLIGHT;
+  vector_of<I, V> index[IN_FLIGHT];
+  vector_of<E, V> grad[IN_FLIGHT];
+  const uint32_t first =
+      (uint32_t)(o.oh - s.oh.begin) * from.down + (uint32_t)(o.ow - s.ow.begin) * from.on;
+#pragma unroll
+  for (int i = 0; i < IN_FLIGHT; i++) {
+    const bool there = (ALL || o.oh + i / C < s.oh.end) && (C == 1 || o.ow + i % C < s.ow.end);
+    const uint32_t at = first + (uint32_t)(i / C) * from.down + (uint32_t)(i % C) * from.on;
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+      index[i].of[v] = -1; /* names no cell */
+      grad[i].of[v] = {};
+    }
+    if (there) {
+      index[i].load(from.index + at);
+      grad[i].load(from.grad + at);
+    }
+  }
+  int32_t named = 0;
+#pragma unroll
+  for (int i = 0; i < IN_FLIGHT; i++) {
+    named += add_named<V>(p, s, (uint32_t)j.w.in, index[i], grad[i], sums);
+    if constexpr (CUT) {
+      const channel_outputs one = {o.n, o.c, o.od, o.oh + i / C, o.ow + i % C};
+      if (one.oh < s.oh.end && one.ow < s.ow.end) check_home<V>(j, s, index[i], one, bad);
+    }
+  }
+  return named;
+}
+
+/* The outputs of slice o.od in their order: where a batch has several rows, C is at least the
+ * number of windows along W that a cell lies in, so that it has all of each row. */
+template <int V, bool CUT, int C, typename E, typename I>
+static __device__ __forceinline__ int32_t add_slice(const max_job &j, const strip_plan &p,
+                                                    const strip &s, channel_outputs o,
+                                                    const strip_sums<V> &sums, bad_indices *bad) {
+  constexpr int ROWS_AT_ONCE = strip_limits<V>::IN_FLIGHT / C;
+  const int64_t first = offset(j.grad_strides, o.n, o.c, o.od, s.oh.begin, s.ow.begin);
+  const slice_outputs<E, I> from = {(const I *)j.index + first, (const E *)j.grad + first,
+                                    (uint32_t)j.grad_strides.of[PG_W],
+                                    (uint32_t)j.grad_strides.of[PG_H]};
+  int32_t named = 0;
+  o.ow = s.ow.begin;
+  if (s.ow.begin == s.ow.end) return 0; /* a cell between windows */
+  for (o.oh = s.oh.begin; o.oh + ROWS_AT_ONCE <= s.oh.end; o.oh += ROWS_AT_ONCE)
+    for (o.ow = s.ow.begin; o.ow < s.ow.end; o.ow += C)
+      named += add_batch<V, CUT, C, true>(j, p, s, from, o, sums, bad);
+  o.ow = s.ow.begin;
+  if (ROWS_AT_ONCE > 1 && o.oh < s.oh.end)
+    named += add_batch<V, CUT, C, false>(j, p, s, from, o, sums, bad);
+  return named;
+}
+
+/* One strip of a unit; the sums are zeros before and after it. */
+template <int V, bool CUT, int C, typename E, typename I>
+static __device__ __forceinline__ int32_t compute_strip(const max_job &j, const strip_plan &p,
+                                                        const strip &s, uint32_t unit,
+                                                        const strip_sums<V> &sums,
+                                                        bad_indices *bad) {
+  const uint32_t n = over(unit, p.by_groups);
+  const int32_t c = (int32_t)(unit - n * p.by_groups.by) * p.unit_channels + s.channel;
+  if (c >= (int32_t)j.by_c.by) return 0; /* the last unit of an n may have fewer channels */
+  int32_t named = 0;
+  for (int32_t od = s.od.begin; od < s.od.end; od++)
+    named += add_slice<V, CUT, C, E, I>(j, p, s, {n, c, od, 0, 0}, sums, bad);
+  E *out = (E *)j.in + offset(j.in_strides, n, c, s.d, s.h, s.w);
+#pragma unroll 4
+  for (int32_t row = 0; row < s.rows; row++) {
+    float sum[V];
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+      const uint32_t from = sums.at((uint32_t)row, v);
+      sum[v] = shared_load(from);
+      shared_store(from, 0);
+    }
+    put_vector<V>(out, sum);
+    out += j.in_strides.of[PG_H];
+  }
+  return named;
+}
+
+/* The items of a block whose planes are not cut. */
+static __device__ __forceinline__ pg_span items_of_block(const max_job &j, const strip_plan &p) {
+  const int32_t first = (int32_t)blockIdx.x * p.items;
+  return {first, (int32_t)least(first + p.items, j.items)};
+}
+
+/* An index is not where it should be: computes the items of the block again. */
+static __device__ __noinline__ void compute_again(const max_job &j, const strip_plan &p, int32_t v,
+                                                  bad_indices *bad) {
+  __shared__ bad_indices bad_of_warp[THREADS / 32];
+  const int32_t warp = (int32_t)threadIdx.x / 32, cells = max(p.rows * v, (int32_t)LEAST_SUMS);
+  const pg_span items = items_of_block(j, p);
+  for (int32_t i = items.begin; i < items.end; i++) {
+    if (j.cut.c != 0)
+      compute_item(j, i, cells, bad);
+    else
+      recompute_item(j, (uint32_t)i,
+                     {pg_max_any_scratch + warp * 32 * cells, (uint32_t)(32 * cells)},
+                     bad_of_warp + warp);
+    __syncthreads();
+  }
+  if (j.cut.c != 0 && threadIdx.x == 0) report(j, bad);
+}
+
+/* The units of a block, of which a thread takes every beside-th, and the strips of each. */
+struct block_share {
+  uint32_t unit, unit_end, strip, strip_end;
+};
+
+template <bool CUT>
+static __device__ __forceinline__ block_share share_of(const strip_plan &p) {
+  block_share b = {blockIdx.x * (uint32_t)p.units, 0, threadIdx.x, (uint32_t)p.strips};
+  if (CUT) {
+    b.unit = over(blockIdx.x, p.by_blocks);
+    const uint32_t first = (blockIdx.x - b.unit * p.by_blocks.by) * (uint32_t)p.strips_of_block;
+    b.strip += first;
+    b.strip_end = min(b.strip_end, first + (uint32_t)p.strips_of_block);
+  }
+  b.unit_end = min(b.unit + (uint32_t)p.units, (uint32_t)p.all_units);
+  if (!CUT && p.beside > 1) {
+    const uint32_t nth = over(threadIdx.x, p.by_strips);
+    b.strip -= nth * p.by_strips.by;
+    b.unit = nth < (uint32_t)p.beside ? b.unit + nth : b.unit_end;
+  }
+  return b;
+}
+
+template <int V, bool CUT, int C, typename E, typename I>
+static __global__ void __launch_bounds__(THREADS, strip_limits<V>::BLOCKS_AT_ONCE)
+    max_strips(const __grid_constant__ max_job j, const __grid_constant__ strip_plan p) {
+  __shared__ bad_indices bad;
+  __shared__ int32_t named_by_block, outputs_of_block;
+  if (threadIdx.x == 0) {
+    clear(&bad);
+    named_by_block = outputs_of_block = 0;
+  }
+  const strip_sums<V> sums = {shared_address(pg_max_any_scratch + threadIdx.x)};
+  for (int32_t i = 0; i <= p.rows * V; i++) shared_store(sums.first + i * sums.PITCH, 0);
+  __syncthreads();
+  const block_share b = share_of<CUT>(p);
+  int32_t named = 0;
+  for (uint32_t number = b.strip; number < b.strip_end; number += THREADS) {
+    const strip s = strip_of(j, p, V, number);
+    for (uint32_t unit = b.unit; unit < b.unit_end; unit += (uint32_t)p.beside)
+      named += compute_strip<V, CUT, C, E, I>(j, p, s, unit, sums, &bad);
+  }
+  if (!CUT) {
+    atomicAdd(&named_by_block, named);
+    const pg_span items = items_of_block(j, p);
+    for (int32_t i = items.begin + (int32_t)threadIdx.x; i < items.end; i += THREADS)
+      atomicAdd(&outputs_of_block, box_32(j.cut, (uint32_t)i).planes * (int32_t)j.outputs);
+  }
+  __syncthreads();
+  if (CUT && threadIdx.x == 0) report(j, &bad);
+  if (!CUT && named_by_block != outputs_of_block) compute_again(j, p, V, &bad);
+}
+
+/* --- On the host --- */
+
+static bool same_strides(const pg_strides &a, const pg_strides &b, const pg_pooling &p) {
+  const int64_t outputs[PG_AXES] = {p.n, p.c, p.d.out, p.h.out, p.w.out};
+  for (int axis = 0; axis < PG_AXES; axis++)
+    if (outputs[axis] > 1 && a.of[axis] != b.of[axis]) return false;
+  return true;
+}
+
+/* Can positions of outputs, counted from the first of their plane, be counted in 32 bits? */
+static bool has_small_planes(const pg_strides &s, const pg_pooling &p) {
+  const int64_t most = (int64_t)1 << 30;
+  return p.d.out * s.of[PG_D] < most && p.h.out * s.of[PG_H] < most && p.w.out * s.of[PG_W] < most;
+}
+
+/* A part of the channels that fills cache lines: then there are many units. */
+static int64_t channels_of_unit(const pg_facts &f, int64_t element_bytes) {
+  enum { UNIT_BYTES = 128, VECTOR = 8 };
+  if (!f.neighbours) return 1;
+  const int64_t c = f.pool.c, groups = pg_ceil_div(c * element_bytes, UNIT_BYTES);
+  return least(c, pg_ceil_div(pg_ceil_div(c, groups), VECTOR) * VECTOR);
+}
+
+static int64_t rows_of_strip(const pg_pooling &p, int64_t most) {
+  return pg_ceil_div(p.h.in, pg_ceil_div(p.h.in, most));
+}
+
+static int64_t between(int64_t low, int64_t x, int64_t high) {
+  return x < low ? low : least(x, high);
+}
+
+/* Whole planes where a block can compute one, and where there are so many that all processors have
+ * something to do. */
+static pg_tiling tile_strips(const pg_facts &f, int64_t element_bytes) {
+  const pg_pooling &p = f.pool;
+  const int64_t processors = pg_cuda_least_limits()->processors;
+  const int64_t unit = channels_of_unit(f, element_bytes);
+  const int64_t units = p.n * pg_ceil_div(p.c, unit);
+  const pg_tiling cut = f.neighbours ? tile_max_channels(f) : tile_max_planes(f);
+  const bool many = units >= 2 * processors && f.cells <= WHOLE_CELLS;
+  if (pg_tiling_cuts(&cut) && !many) return cut;
+  pg_tiling t = {};
+  t.interleaved = f.neighbours;
+  t.d = p.d.in;
+  t.h = p.h.in;
+  t.w = p.w.in;
+  t.planes = unit;
+  if (!f.neighbours) {
+    const int64_t rows = rows_of_strip(p, strip_limits<1>::ROWS);
+    const int64_t strips = p.d.in * pg_ceil_div(p.h.in, rows) * p.w.in;
+    const int64_t beside = strips < THREADS ? THREADS / strips : 1;
+    t.planes = least(units, beside * between(1, units / (beside * processors * BLOCKS * 2), 16));
+  }
+  return pg_tile_boxes(&p, &t);
+}
+
+static bool fits(const pg_problem *problem, pg_tiling *tiling) {
+  const pg_facts &f = problem->facts;
+  const pg_max_backward &a = problem->args.max_backward;
+  if (!fits_32_bits(f.pool) || f.pool.w.in < 2 || f.pool.w.in > MOST_WIDTH ||
+      !same_strides(a.out_strides, a.index_strides, f.pool) ||
+      !has_small_planes(a.out_strides, f.pool))
+    return false;
+  *tiling = tile_strips(f, problem->dtype == ACL_FLOAT ? 4 : 2);
+  return counts_outputs(f, *tiling) && f.outputs > 0;
+}
+
+static strip_plan strip_plan_of(const max_job &j, int64_t v, int64_t most_rows) {
+  const pg_pooling &p = j.pool;
+  const bool channels = j.tiling.interleaved, cuts = pg_tiling_cuts(&j.tiling);
+  const int64_t rows = rows_of_strip(p, most_rows), chunks = pg_ceil_div(p.h.in, rows);
+  const int64_t unit = channels ? j.tiling.planes : 1, vectors = pg_ceil_div(unit, v);
+  const int64_t groups = channels ? pg_ceil_div(p.c, unit) : p.c;
+  const int64_t strips = p.d.in * chunks * p.w.in * vectors;
+  const int64_t enough = 2 * BLOCKS * (int64_t)pg_cuda_least_limits()->processors;
+  strip_plan s = {};
+  s.rows = (int32_t)rows;
+  s.strips = (int32_t)strips;
+  s.beside = (int32_t)(cuts || strips >= THREADS ? 1 : THREADS / strips);
+  const int64_t turns = between(1, p.n * groups / (s.beside * enough), 16);
+  s.units = (int32_t)(cuts ? 1 : channels ? s.beside * turns : j.tiling.planes);
+  s.items = channels ? s.units : 1;
+  s.all_units = (int32_t)(p.n * groups);
+  s.unit_channels = (int32_t)unit;
+  s.strips_of_block =
+      (int32_t)(THREADS * between(1, p.n * groups * strips / (THREADS * enough), 8));
+  s.blocks = (int32_t)pg_ceil_div(strips, s.strips_of_block);
+  s.magic = (uint32_t)((((uint64_t)1 << 32) + p.w.in - 1) / p.w.in);
+  s.by_strips = divider_of(strips);
+  s.by_vectors = divider_of(vectors);
+  s.by_chunks = divider_of(chunks);
+  s.by_groups = divider_of(groups);
+  s.by_blocks = divider_of(s.blocks);
+  return s;
+}
+
+template <int V, typename E, typename I>
+static cudaError_t run_vectors(const pg_cuda_call *call, const max_job &j) {
+  constexpr int MANY = strip_limits<V>::IN_FLIGHT;
+  const strip_plan p = strip_plan_of(j, V, strip_limits<V>::ROWS);
+  const int64_t sums = (int64_t)p.rows * V + 1;
+  const int64_t bytes = scratch_bytes(THREADS, sums < LEAST_SUMS ? (int64_t)LEAST_SUMS : sums);
+  if (pg_tiling_cuts(&j.tiling))
+    return launch(call, max_strips<V, true, MANY, E, I>, (int64_t)p.all_units * p.blocks, THREADS,
+                  bytes, j, p);
+  const bool apart = call->task->problem.facts.w_windows <= 1;
+  return launch(call, apart ? max_strips<V, false, 1, E, I> : max_strips<V, false, MANY, E, I>,
+                pg_ceil_div(j.items, p.items), THREADS, bytes, j, p);
+}
+
+/* Can threads have v channels? */
+template <typename E, typename I>
+static bool has_vectors_of(const max_job &j, int64_t v) {
+  const int64_t c = j.pool.c, bytes = v * (int64_t)sizeof(E), index_bytes = v * sizeof(I);
+  return j.tiling.interleaved && j.tiling.planes % v == 0 && c % v == 0 &&
+         is_vector(j.in, j.in_strides, sizeof(E), c, bytes) &&
+         is_vector(j.grad, j.grad_strides, sizeof(E), c, bytes) &&
+         is_vector(j.index, j.index_strides, sizeof(I), c, least(16, index_bytes));
+}
+
+template <typename E, typename I>
+static cudaError_t run_as(const pg_cuda_call *call) {
+  constexpr int MOST = 16 / sizeof(E);
+  const max_job j = max_job_of(call);
+  if (has_vectors_of<E, I>(j, MOST)) return run_vectors<MOST, E, I>(call, j);
+  if (has_vectors_of<E, I>(j, 2)) return run_vectors<2, E, I>(call, j);
+  return run_vectors<1, E, I>(call, j);
+}
+
+static cudaError_t run(const pg_cuda_call *call) {
+  return with_max_types(call,
+                        [call](auto e, auto i) { return run_as<decltype(e), decltype(i)>(call); });
+}
+
+static cudaError_t mend(const pg_cuda_call *call) {
+  return call->task->choice.tiling.interleaved ? pg_cuda_mend_channels(call)
+                                               : pg_cuda_mend_planes(call);
+}
+
+PG_CUDA_METHOD(max_strips) = {"strips", fits, flag_bytes, run, mend};
