@@ -9,7 +9,7 @@
  * correction, which give the bits of a division for all but tiny and infinite gradients
  * (quotient.cuh).  A thread that saw such a gradient computes its cells again with divisions.
  *
- * Doubles, and tensors whose addresses are not aligned, are left to avg_channels_last_cells. */
+ * Doubles are left to avg_any, and tensors whose addresses are not aligned to avg_strips. */
 #include "cuda/kernels/channels_last_columns.cuh"
 #include "cuda/kernels/avg_job.cuh"
 #include "cuda/kernels/quotient.cuh"
@@ -232,9 +232,8 @@ static bool is_aligned(const pg_problem &problem) {
   return (uintptr_t)a.grad_in % bytes == 0 && (uintptr_t)a.grad_out % bytes == 0;
 }
 
-/* avg_channels_last_cells cuts a problem into the same items. */
 static cudaError_t run(const pg_cuda_call *call) {
-  if (!is_aligned(call->task->problem)) return pg_cuda_avg_channels_last_cells.run(call);
+  if (!is_aligned(call->task->problem)) return pg_cuda_avg_strips.run(call);
   return with_avg_fp32_type(call, [call](auto e) { return run_as<decltype(e)>(call); });
 }
 

@@ -15,7 +15,7 @@
  * It is fast where bands have several rows, because most of the work is then copying.  Where
  * windows overlap, a cell costs the sum of its windows along the axes and not their product, but
  * everything goes through shared memory twice.  If quotients, expanded rows and result rows of even
- * one row of cells are too much for shared memory, the problem is left to avg_boxes. */
+ * one row of cells are too much for shared memory, the problem is left to avg_strips. */
 #include "cuda/kernels/avg_job.cuh"
 #include "cuda/kernels/scratch_layout.cuh"
 

@@ -24,7 +24,7 @@
  * are as many planes apart as 16 bytes have elements.
  *
  * The sums of a pair of planes must fit into a team's part of shared memory, and there must be
- * pairs for all teams.  Other problems are left to avg_rows and avg_boxes. */
+ * pairs for all teams.  Other problems are left to avg_rows and avg_strips. */
 #include "cuda/kernels/avg_two_windows.cuh"
 
 enum {

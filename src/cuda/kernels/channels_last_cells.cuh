@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two methods channels_last_cells share: which cells a thread computes where channels are
- * neighbours in memory.
+/* Which cells a thread of max_channels_last_cells.cu computes, where channels are neighbours in
+ * memory.
  *
  * A thread computes a quad: two by two cells of V neighbouring channels, V being what 16 bytes hold
  * where addresses and strides allow that, else one.  A block computes an item or a part of one.

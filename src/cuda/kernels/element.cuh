@@ -94,6 +94,34 @@ static __device__ __forceinline__ void shared_store(uint32_t address, float valu
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
 
+/* The same for four floats at a multiple of 16 bytes. */
+static __device__ __forceinline__ float4 shared_load_4(uint32_t address) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+static __device__ __forceinline__ void shared_store_4(uint32_t address, float4 v) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(v.x), "f"(v.y),
+               "f"(v.z), "f"(v.w)
+               : "memory");
+}
+
+/* Words of tables that do not change any more: the compiler may load them when it likes, once the
+ * address is known, which must come from a shared_address behind the barrier. */
+static __device__ __forceinline__ uint32_t table_word(uint32_t address) {
+  uint32_t value;
+  asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address));
+  return value;
+}
+static __device__ __forceinline__ uint2 table_words(uint32_t address) {
+  uint2 v;
+  asm("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(address));
+  return v;
+}
+
 /* The same word as an integer. */
 static __device__ __forceinline__ uint32_t shared_bits(uint32_t address) {
   return __float_as_uint(shared_load(address));

@@ -31,6 +31,11 @@ struct pg_seen {
 
   __device__ __forceinline__ void note(float g) {
     most = fmaxf(most, fabsf(g));
+    note_least(g);
+  }
+  /* For kernels that find infinite gradients otherwise: their quotients are NaNs, and so are the
+   * sums of these. */
+  __device__ __forceinline__ void note_least(float g) {
     const uint32_t magnitude = 2 * __float_as_uint(g) - 1;
     if (!std::is_same<E, pg_f16>::value) least = magnitude < least ? magnitude : least;
   }
