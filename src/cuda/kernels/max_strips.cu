@@ -13,10 +13,11 @@
  * through channels and then along W.  A thread computes the same strip of several planes where
  * planes are small, so that what it knows about its windows is computed once.
  *
- * An output whose index lies in its window is added exactly once.  Where a block has whole planes,
- * it counts what was added: if that is not the number of outputs, some index is a stray or lies
- * outside its plane, and the block computes its item the slow way.  Where planes are cut, there is
- * no such number, and the strip with the first cell of an output's window checks its index. */
+ * An output whose index lies in its window is added exactly once.  So what was added is counted: by
+ * a block that has whole planes, or by all blocks that share a unit, in the workspace.  If that is
+ * not the number of outputs, some index is a stray or lies outside its plane.  The block, or the
+ * last one of the unit, then looks at every index: it reports those outside, and computes again
+ * what strays name, or sets flags for `mend`. */
 #include "cuda/kernels/max_any.cuh"
 #include "cuda/kernels/max_recompute.cuh"
 
@@ -24,6 +25,7 @@ enum {
   THREADS = 128,
   MOST_WIDTH = 8192,     /* cells of a row: rows of a strip * width * width stay below 2^32 */
   LEAST_SUMS = 32,       /* of a thread, so that an item is soon computed again */
+  FEW_STRAYS = 64,       /* of an item: only the cells that they name are computed again */
   WHOLE_CELLS = 1 << 16, /* of a plane that one block computes */
   BLOCKS = 12            /* of a processor, about */
 };
@@ -56,9 +58,10 @@ struct strip_plan {
 struct strip {
   int32_t channel; /* of the first of its channels, in the unit */
   int32_t d, h, w, rows;
-  pg_span od, oh, ow; /* outputs in whose windows it has cells */
-  uint32_t first;     /* position of its first cell in the plane */
-  uint32_t reach;     /* from there to its last cell, plus one */
+  pg_span od, oh, ow;               /* outputs in whose windows it has cells */
+  uint32_t first;                   /* position of its first cell in the plane */
+  uint32_t reach;                   /* from there to its last cell, plus one */
+  int64_t outputs_from, cells_from; /* its first output and cell, in elements from their plane */
 };
 
 static __device__ __forceinline__ strip strip_of(const max_job &j, const strip_plan &p, int32_t v,
@@ -76,6 +79,8 @@ static __device__ __forceinline__ strip strip_of(const max_job &j, const strip_p
   s.ow = touching(j.w, s.w, s.w + 1);
   s.first = (uint32_t)((s.d * j.h.in + s.h) * j.w.in + s.w);
   s.reach = (uint32_t)((s.rows - 1) * j.w.in) + 1;
+  s.outputs_from = offset(j.grad_strides, 0, s.channel, s.od.begin, s.oh.begin, s.ow.begin);
+  s.cells_from = offset(j.in_strides, 0, s.channel, s.d, s.h, s.w);
   return s;
 }
 
@@ -119,47 +124,6 @@ static __device__ __forceinline__ int32_t add_named(const strip_plan &p, const s
   return named;
 }
 
-/* --- Checks where planes are cut --- */
-
-static __device__ __forceinline__ bool is_home(const max_axis &a, int32_t out, int32_t cell,
-                                               int32_t count) {
-  return holds(cell, (uint32_t)count, (uint32_t)max(window(a, out).begin, 0));
-}
-
-/* Reports indices outside their plane and sets the flags of strays.  Not inlined, because it seldom
- * runs. */
-static __device__ __noinline__ void check_strays(const max_job &j, channel_outputs o, int channels,
-                                                 bad_indices *bad) {
-  const int64_t first = offset(j.index_strides, o.n, o.c, o.od, o.oh, o.ow);
-  for (int v = 0; v < channels; v++) {
-    const int64_t index = index_at(j, first + v);
-    const int64_t plane = (int64_t)o.n * j.by_c.by + o.c + v;
-    if ((uint64_t)index >= j.cells) {
-      note_bad(bad, position_of(j, plane, o.od, o.oh, o.ow));
-    } else if (!in_window(j, (uint32_t)index, o.od, o.oh, o.ow)) {
-      const int64_t group = j.cut.c == 0
-                                ? plane / j.cut.of_planes
-                                : (int64_t)o.n * j.cut.groups.by + (o.c + v) / j.cut.of_planes;
-      j.flags[item_of(j, group, (uint32_t)index)] = 1;
-    }
-  }
-}
-
-template <int V, typename I>
-static __device__ __forceinline__ void check_home(const max_job &j, const strip &s,
-                                                  const vector_of<I, V> &index,
-                                                  const channel_outputs &o, bad_indices *bad) {
-  if (!is_home(j.w, o.ow, s.w, 1) || !is_home(j.h, o.oh, s.h, s.rows) ||
-      !is_home(j.d, o.od, s.d, 1))
-    return;
-  bool all = true;
-#pragma unroll
-  for (int v = 0; v < V; v++)
-    all = all && (uint64_t)index.of[v] < j.cells &&
-          in_window(j, (uint32_t)index.of[v], o.od, o.oh, o.ow);
-  if (!all) check_strays(j, o, V, bad);
-}
-
 /* --- Strips --- */
 
 /* Where the outputs of a slice lie.  Gradients and indices have the same strides. */
@@ -170,21 +134,21 @@ struct slice_outputs {
   uint32_t on, down; /* from an output to the next along W and along H */
 };
 
-/* Outputs that are loaded before the first is used, because a load takes long: C of each row, and
- * those of several rows.  ALL: none of them lies behind the last row. */
-template <int V, bool CUT, int C, bool ALL, typename E, typename I>
-static __device__ __forceinline__ int32_t add_batch(const max_job &j, const strip_plan &p,
-                                                    const strip &s, const slice_outputs<E, I> &from,
-                                                    channel_outputs o, const strip_sums<V> &sums,
-                                                    bad_indices *bad) {
+/* Outputs that are loaded before the first is used, because a load takes long: C of each row from
+ * (oh, ow) on, and those of several rows.  ALL: none of them lies behind the last row. */
+template <int V, int C, bool ALL, typename E, typename I>
+static __device__ __forceinline__ int32_t add_batch(const strip_plan &p, const strip &s,
+                                                    uint32_t width, const slice_outputs<E, I> &from,
+                                                    int32_t oh, int32_t ow,
+                                                    const strip_sums<V> &sums) {
   constexpr int IN_FLIGHT = strip_limits<V>::IN_FLIGHT;
   vector_of<I, V> index[IN_FLIGHT];
   vector_of<E, V> grad[IN_FLIGHT];
   const uint32_t first =
-      (uint32_t)(o.oh - s.oh.begin) * from.down + (uint32_t)(o.ow - s.ow.begin) * from.on;
+      (uint32_t)(oh - s.oh.begin) * from.down + (uint32_t)(ow - s.ow.begin) * from.on;
 #pragma unroll
   for (int i = 0; i < IN_FLIGHT; i++) {
-    const bool there = (ALL || o.oh + i / C < s.oh.end) && (C == 1 || o.ow + i % C < s.ow.end);
+    const bool there = (ALL || oh + i / C < s.oh.end) && (C == 1 || ow + i % C < s.ow.end);
     const uint32_t at = first + (uint32_t)(i / C) * from.down + (uint32_t)(i % C) * from.on;
 #pragma unroll
     for (int v = 0; v < V; v++) {
@@ -198,60 +162,53 @@ static __device__ __forceinline__ int32_t add_batch(const max_job &j, const stri
   }
   int32_t named = 0;
 #pragma unroll
-  for (int i = 0; i < IN_FLIGHT; i++) {
-    named += add_named<V>(p, s, (uint32_t)j.w.in, index[i], grad[i], sums);
-    if constexpr (CUT) {
-      const channel_outputs one = {o.n, o.c, o.od, o.oh + i / C, o.ow + i % C};
-      if (one.oh < s.oh.end && one.ow < s.ow.end) check_home<V>(j, s, index[i], one, bad);
-    }
-  }
+  for (int i = 0; i < IN_FLIGHT; i++) named += add_named<V>(p, s, width, index[i], grad[i], sums);
   return named;
 }
 
-/* The outputs of slice o.od in their order: where a batch has several rows, C is at least the
- * number of windows along W that a cell lies in, so that it has all of each row. */
-template <int V, bool CUT, int C, typename E, typename I>
-static __device__ __forceinline__ int32_t add_slice(const max_job &j, const strip_plan &p,
-                                                    const strip &s, channel_outputs o,
-                                                    const strip_sums<V> &sums, bad_indices *bad) {
+/* The outputs of a slice in their order: where a batch has several rows, C is at least the number
+ * of windows along W that a cell lies in, so that it has all of each row. */
+template <int V, int C, typename E, typename I>
+static __device__ __forceinline__ int32_t add_slice(const strip_plan &p, const strip &s,
+                                                    uint32_t width, const slice_outputs<E, I> &from,
+                                                    const strip_sums<V> &sums) {
   constexpr int ROWS_AT_ONCE = strip_limits<V>::IN_FLIGHT / C;
-  const int64_t first = offset(j.grad_strides, o.n, o.c, o.od, s.oh.begin, s.ow.begin);
-  const slice_outputs<E, I> from = {(const I *)j.index + first, (const E *)j.grad + first,
-                                    (uint32_t)j.grad_strides.of[PG_W],
-                                    (uint32_t)j.grad_strides.of[PG_H]};
-  int32_t named = 0;
-  o.ow = s.ow.begin;
-  if (s.ow.begin == s.ow.end) return 0; /* a cell between windows */
-  for (o.oh = s.oh.begin; o.oh + ROWS_AT_ONCE <= s.oh.end; o.oh += ROWS_AT_ONCE)
-    for (o.ow = s.ow.begin; o.ow < s.ow.end; o.ow += C)
-      named += add_batch<V, CUT, C, true>(j, p, s, from, o, sums, bad);
-  o.ow = s.ow.begin;
-  if (ROWS_AT_ONCE > 1 && o.oh < s.oh.end)
-    named += add_batch<V, CUT, C, false>(j, p, s, from, o, sums, bad);
+  int32_t named = 0, oh = s.oh.begin;
+  for (; oh + ROWS_AT_ONCE <= s.oh.end; oh += ROWS_AT_ONCE)
+    for (int32_t ow = s.ow.begin; ow < s.ow.end; ow += C)
+      named += add_batch<V, C, true>(p, s, width, from, oh, ow, sums);
+  if (ROWS_AT_ONCE > 1 && oh < s.oh.end && s.ow.begin < s.ow.end)
+    named += add_batch<V, C, false>(p, s, width, from, oh, s.ow.begin, sums);
   return named;
 }
 
 /* One strip of a unit; the sums are zeros before and after it. */
-template <int V, bool CUT, int C, typename E, typename I>
+template <int V, int C, typename E, typename I>
 static __device__ __forceinline__ int32_t compute_strip(const max_job &j, const strip_plan &p,
                                                         const strip &s, uint32_t unit,
-                                                        const strip_sums<V> &sums,
-                                                        bad_indices *bad) {
+                                                        const strip_sums<V> &sums) {
   const uint32_t n = over(unit, p.by_groups);
-  const int32_t c = (int32_t)(unit - n * p.by_groups.by) * p.unit_channels + s.channel;
-  if (c >= (int32_t)j.by_c.by) return 0; /* the last unit of an n may have fewer channels */
+  const int32_t c = (int32_t)(unit - n * p.by_groups.by) * p.unit_channels;
+  if (c + s.channel >= (int32_t)j.by_c.by) return 0; /* the last of an n may have fewer channels */
+  const int64_t outputs =
+      s.outputs_from + n * j.grad_strides.of[PG_N] + c * j.grad_strides.of[PG_C];
+  slice_outputs<E, I> from = {(const I *)j.index + outputs, (const E *)j.grad + outputs,
+                              (uint32_t)j.grad_strides.of[PG_W], (uint32_t)j.grad_strides.of[PG_H]};
   int32_t named = 0;
-  for (int32_t od = s.od.begin; od < s.od.end; od++)
-    named += add_slice<V, CUT, C, E, I>(j, p, s, {n, c, od, 0, 0}, sums, bad);
-  E *out = (E *)j.in + offset(j.in_strides, n, c, s.d, s.h, s.w);
+  for (int32_t od = s.od.begin; od < s.od.end; od++) {
+    named += add_slice<V, C, E, I>(p, s, (uint32_t)j.w.in, from, sums);
+    from.index += j.grad_strides.of[PG_D];
+    from.grad += j.grad_strides.of[PG_D];
+  }
+  E *out = (E *)j.in + s.cells_from + n * j.in_strides.of[PG_N] + c * j.in_strides.of[PG_C];
 #pragma unroll 4
   for (int32_t row = 0; row < s.rows; row++) {
     float sum[V];
 #pragma unroll
     for (int v = 0; v < V; v++) {
-      const uint32_t from = sums.at((uint32_t)row, v);
-      sum[v] = shared_load(from);
-      shared_store(from, 0);
+      const uint32_t from_sum = sums.at((uint32_t)row, v);
+      sum[v] = shared_load(from_sum);
+      shared_store(from_sum, 0);
     }
     put_vector<V>(out, sum);
     out += j.in_strides.of[PG_H];
@@ -259,28 +216,97 @@ static __device__ __forceinline__ int32_t compute_strip(const max_job &j, const 
   return named;
 }
 
+/* --- Indices that are not where they should be --- */
+
+/* How many outputs of a unit were added, and how many of its blocks are done; behind the flags. */
+struct unit_count {
+  uint32_t named, blocks;
+};
+
 /* The items of a block whose planes are not cut. */
 static __device__ __forceinline__ pg_span items_of_block(const max_job &j, const strip_plan &p) {
   const int32_t first = (int32_t)blockIdx.x * p.items;
   return {first, (int32_t)least(first + p.items, j.items)};
 }
 
-/* An index is not where it should be: computes the items of the block again. */
-static __device__ __noinline__ void compute_again(const max_job &j, const strip_plan &p, int32_t v,
-                                                  bad_indices *bad) {
-  __shared__ bad_indices bad_of_warp[THREADS / 32];
+/* A cell that a stray names: computes it from all outputs of its plane. */
+static __device__ void compute_cell(const max_job &j, int64_t n, int64_t c, uint32_t cell) {
+  float sum = 0;
+  for (int32_t od = 0; od < j.d.out; od++)
+    for (int32_t oh = 0; oh < j.h.out; oh++)
+      for (int32_t ow = 0; ow < j.w.out; ow++)
+        if (index_at(j, offset(j.index_strides, n, c, od, oh, ow)) == (int64_t)cell)
+          sum += grad_at(j, offset(j.grad_strides, n, c, od, oh, ow));
+  const uint32_t row = over(cell, j.by_w), d = over(row, j.by_h);
+  put_cell(j, offset(j.in_strides, n, c, d, row - d * j.by_h.by, cell - row * j.by_w.by), sum);
+}
+
+/* Reports the indices of some planes that lie outside them.  For strays it sets the flags of items,
+ * where planes are cut, or computes the cells that they name, as long as these are few. */
+static __device__ void mend_cells(const max_job &j, int64_t first, uint32_t planes, int32_t *strays,
+                                  bad_indices *bad) {
+  const uint64_t count = (uint64_t)planes * j.outputs;
+  for (uint64_t i = threadIdx.x; i < count; i += THREADS) {
+    const uint32_t nth = (uint32_t)(j.cut.c != 0 ? i % planes : i / j.outputs);
+    const uint32_t output = (uint32_t)(j.cut.c != 0 ? i / planes : i % j.outputs);
+    const int64_t plane = first + nth, n = plane / j.pool.c, c = plane % j.pool.c;
+    const uint32_t row = over(output, j.by_out_w), od = over(row, j.by_out_h);
+    const uint32_t oh = row - od * j.by_out_h.by, ow = output - row * j.by_out_w.by;
+    const int64_t index = index_at(j, offset(j.index_strides, n, c, od, oh, ow));
+    if ((uint64_t)index >= j.cells) {
+      note_bad(bad, position_of(j, plane, od, oh, ow));
+    } else if (in_window(j, (uint32_t)index, (int32_t)od, (int32_t)oh, (int32_t)ow)) {
+      continue;
+    } else if (j.flags != nullptr) {
+      const int64_t group =
+          j.cut.c == 0 ? plane / j.cut.of_planes : n * j.cut.groups.by + c / j.cut.of_planes;
+      j.flags[item_of(j, group, (uint32_t)index)] = 1;
+    } else if (atomicAdd(strays, 1) < FEW_STRAYS) {
+      compute_cell(j, n, c, (uint32_t)index);
+    }
+  }
+}
+
+/* The last block of a unit whose planes are cut checks what all have counted. */
+static __device__ __noinline__ void check_unit(const max_job &j, const strip_plan &p, uint32_t unit,
+                                               int32_t named, bad_indices *bad) {
+  __shared__ bool wrong;
+  const uint32_t n = over(unit, p.by_groups);
+  const uint32_t c = (unit - n * p.by_groups.by) * (uint32_t)p.unit_channels;
+  const uint32_t planes = min((uint32_t)p.unit_channels, j.by_c.by - c);
+  if (threadIdx.x == 0) {
+    unit_count *count = (unit_count *)(j.flags + j.items) + unit;
+    atomicAdd(&count->named, (uint32_t)named);
+    __threadfence();
+    wrong = atomicAdd(&count->blocks, 1) + 1 == (uint32_t)p.blocks &&
+            atomicAdd(&count->named, 0) != planes * j.outputs;
+  }
+  __syncthreads();
+  if (wrong) mend_cells(j, (int64_t)n * j.by_c.by + c, planes, nullptr, bad);
+  __syncthreads();
+  if (threadIdx.x == 0) report(j, bad);
+}
+
+/* An index of the block's items, which are whole planes, is not where it should be. */
+static __device__ __noinline__ void mend_items(const max_job &j, const strip_plan &p, int32_t v,
+                                               bad_indices *bad) {
+  __shared__ int32_t strays;
   const int32_t warp = (int32_t)threadIdx.x / 32, cells = max(p.rows * v, (int32_t)LEAST_SUMS);
   const pg_span items = items_of_block(j, p);
   for (int32_t i = items.begin; i < items.end; i++) {
-    if (j.cut.c != 0)
-      compute_item(j, i, cells, bad);
-    else
+    if (threadIdx.x == 0) strays = 0;
+    __syncthreads();
+    const pg_box_32 box = box_32(j.cut, (uint32_t)i);
+    mend_cells(j, box.first, (uint32_t)box.planes, &strays, bad);
+    __syncthreads();
+    if (strays > FEW_STRAYS && j.cut.c != 0)
+      compute_item(j, i, cells, nullptr);
+    else if (strays > FEW_STRAYS)
       recompute_item(j, (uint32_t)i,
-                     {pg_max_any_scratch + warp * 32 * cells, (uint32_t)(32 * cells)},
-                     bad_of_warp + warp);
+                     {pg_max_any_scratch + warp * 32 * cells, (uint32_t)(32 * cells)}, nullptr);
     __syncthreads();
   }
-  if (j.cut.c != 0 && threadIdx.x == 0) report(j, bad);
+  if (threadIdx.x == 0) report(j, bad);
 }
 
 /* The units of a block, of which a thread takes every beside-th, and the strips of each. */
@@ -323,17 +349,19 @@ static __global__ void __launch_bounds__(THREADS, strip_limits<V>::BLOCKS_AT_ONC
   for (uint32_t number = b.strip; number < b.strip_end; number += THREADS) {
     const strip s = strip_of(j, p, V, number);
     for (uint32_t unit = b.unit; unit < b.unit_end; unit += (uint32_t)p.beside)
-      named += compute_strip<V, CUT, C, E, I>(j, p, s, unit, sums, &bad);
+      named += compute_strip<V, C, E, I>(j, p, s, unit, sums);
   }
+  atomicAdd(&named_by_block, named);
   if (!CUT) {
-    atomicAdd(&named_by_block, named);
     const pg_span items = items_of_block(j, p);
     for (int32_t i = items.begin + (int32_t)threadIdx.x; i < items.end; i += THREADS)
       atomicAdd(&outputs_of_block, box_32(j.cut, (uint32_t)i).planes * (int32_t)j.outputs);
   }
   __syncthreads();
-  if (CUT && threadIdx.x == 0) report(j, &bad);
-  if (!CUT && named_by_block != outputs_of_block) compute_again(j, p, V, &bad);
+  if (CUT)
+    check_unit(j, p, over(blockIdx.x, p.by_blocks), named_by_block, &bad);
+  else if (named_by_block != outputs_of_block)
+    mend_items(j, p, V, &bad);
 }
 
 /* --- On the host --- */
@@ -387,7 +415,7 @@ static pg_tiling tile_strips(const pg_facts &f, int64_t element_bytes) {
     const int64_t rows = rows_of_strip(p, strip_limits<1>::ROWS);
     const int64_t strips = p.d.in * pg_ceil_div(p.h.in, rows) * p.w.in;
     const int64_t beside = strips < THREADS ? THREADS / strips : 1;
-    t.planes = least(units, beside * between(1, units / (beside * processors * BLOCKS * 2), 16));
+    t.planes = least(units, beside * between(1, units / (beside * processors * BLOCKS), 16));
   }
   return pg_tile_boxes(&p, &t);
 }
@@ -399,6 +427,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
       !same_strides(a.out_strides, a.index_strides, f.pool) ||
       !has_small_planes(a.out_strides, f.pool))
     return false;
+  if (!f.neighbours && (f.has_depth || 2 * f.outputs < f.cells)) return false;
   *tiling = tile_strips(f, problem->dtype == ACL_FLOAT ? 4 : 2);
   return counts_outputs(f, *tiling) && f.outputs > 0;
 }
@@ -410,7 +439,7 @@ static strip_plan strip_plan_of(const max_job &j, int64_t v, int64_t most_rows) 
   const int64_t unit = channels ? j.tiling.planes : 1, vectors = pg_ceil_div(unit, v);
   const int64_t groups = channels ? pg_ceil_div(p.c, unit) : p.c;
   const int64_t strips = p.d.in * chunks * p.w.in * vectors;
-  const int64_t enough = 2 * BLOCKS * (int64_t)pg_cuda_least_limits()->processors;
+  const int64_t enough = BLOCKS * (int64_t)pg_cuda_least_limits()->processors;
   strip_plan s = {};
   s.rows = (int32_t)rows;
   s.strips = (int32_t)strips;
@@ -441,8 +470,11 @@ static cudaError_t run_vectors(const pg_cuda_call *call, const max_job &j) {
   if (pg_tiling_cuts(&j.tiling))
     return launch(call, max_strips<V, true, MANY, E, I>, (int64_t)p.all_units * p.blocks, THREADS,
                   bytes, j, p);
-  const bool apart = call->task->problem.facts.w_windows <= 1;
-  return launch(call, apart ? max_strips<V, false, 1, E, I> : max_strips<V, false, MANY, E, I>,
+  const int64_t windows = call->task->problem.facts.w_windows;
+  return launch(call,
+                windows <= 1   ? max_strips<V, false, 1, E, I>
+                : windows <= 2 ? max_strips<V, false, 2, E, I>
+                               : max_strips<V, false, MANY, E, I>,
                 pg_ceil_div(j.items, p.items), THREADS, bytes, j, p);
 }
 
@@ -470,9 +502,15 @@ static cudaError_t run(const pg_cuda_call *call) {
                         [call](auto e, auto i) { return run_as<decltype(e), decltype(i)>(call); });
 }
 
+/* Flags, and the counts of units, where planes are cut. */
+static int64_t workspace(const pg_tiling *tiling) {
+  const int64_t flags = flag_bytes(tiling);
+  return flags == 0 ? 0 : flags + tiling->plane_items * (int64_t)sizeof(unit_count);
+}
+
 static cudaError_t mend(const pg_cuda_call *call) {
   return call->task->choice.tiling.interleaved ? pg_cuda_mend_channels(call)
                                                : pg_cuda_mend_planes(call);
 }
 
-PG_CUDA_METHOD(max_strips) = {"strips", fits, flag_bytes, run, mend};
+PG_CUDA_METHOD(max_strips) = {"strips", fits, workspace, run, mend};
