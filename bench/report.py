@@ -14,6 +14,9 @@ from typing import Optional
 CPU_PEERS = {'PyTorch': True, 'oneDNN': True}
 CUDA_PEERS = {'PyTorch': True, 'determ.': False, 'cuDNN': True, 'atomics': False}
 NONE = math.inf  # the time of what a peer refuses to compute that way
+# What a page says of the rows in which one of these forms was the peer's fastest.
+REMARKS = {'PyTorch mean': 'PyTorch\'s time is that of the backward of mean',
+           'PyTorch copied': 'PyTorch\'s operator writes planar memory only, and its time includes a copy'}
 
 
 @dataclasses.dataclass
@@ -98,6 +101,11 @@ def table_head(peers):
 
 def disagreement(row, peer, difference):
     return f'{row}: {peer} is left out, since it differs by {difference:.2g} of the largest value.'
+
+
+def remarks(found):
+    """found: the names of rows for each form that needs a remark."""
+    return [f'{REMARKS[form]}: {", ".join(dict.fromkeys(names))}.' for form, names in found.items()]
 
 
 def geometric_mean(values):
