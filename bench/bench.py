@@ -5,7 +5,7 @@
     make bench                                   the full table, some minutes
     make bench ARGS="--quick --filter mp2"       passes arguments
     make bench ARGS="--device cuda"              the rows of rows_cuda.txt on a GPU, next to PyTorch and cuDNN
-    make bench ARGS="--random 60 --seed 1"       60 random problems from the distribution that draw.py states
+    make bench ARGS="--random 60 --seed 1,2"     120 random problems from the distribution that draw.py states
 
 docs/performance.md says how the figures are taken.
 """
@@ -14,7 +14,6 @@ import argparse
 import ctypes
 import datetime
 import importlib.util
-import math
 import os
 import pathlib
 import platform
@@ -28,6 +27,7 @@ import time
 
 import contestants
 import cuda
+import curves
 import distribution
 import draw
 import report
@@ -289,8 +289,7 @@ class Bench:
         return min(MOST_SETS, max(2, -(-self.cold_bytes // facts.floor)))
 
     def run_row(self, name, line):
-        """The results of one row: cold; warm too when it is small and no random problem, of which each has one result;
-        lone and queued when it is tiny."""
+        """The results of one row: cold, and warm too when it is small; lone and queued when it is tiny."""
         facts = self.native.facts(line)
         tiny, huge, sets = facts.floor < TINY_BELOW, facts.floor >= HUGE_FROM, self.sets_of(facts)
         # Peers have buffers of their own; a huge row leaves no room for them.
@@ -308,7 +307,7 @@ class Bench:
             agreeing = self.check(name, row, ours, peers)
             if not tiny:
                 results = [self.result(name, line, row, 'cold', ours, agreeing)]
-                if facts.floor < WARM_BELOW and not self.options.random:
+                if facts.floor < WARM_BELOW:
                     results.append(self.result(name, line, row, 'warm', ours, agreeing))
                 return results
             lone = self.result(name, line, row, 'lone', ours, agreeing)
@@ -337,6 +336,13 @@ def read_rows(path):
     return rows
 
 
+def seeds(text):
+    try:
+        return draw.seeds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f'{text}: {error}') from error
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      allow_abbrev=False)
@@ -353,7 +359,8 @@ def parse():
     which.add_argument('--rows', type=pathlib.Path, help='another file than rows.txt or rows_cuda.txt')
     which.add_argument('--random', type=int, metavar='N', help='N random problems, and how their times are distributed')
     which.add_argument('--problem', metavar='LINE', help='this problem alone, in the language of tests/problem.h')
-    parser.add_argument('--seed', type=int, default=1, help='of the random problems; the same seed draws the same ones')
+    parser.add_argument('--seed', type=seeds, default=[1], metavar='SEEDS',
+                        help='of the random problems; N of each seed of a list, such as 1,2,3')
     parser.add_argument('--csv', metavar='FILE')
     parser.add_argument('--svg', metavar='FILE', help='bars; of random problems a curve')
     parser.add_argument('--markdown', metavar='FILE', help='put the table between the marks of this page')
@@ -362,8 +369,8 @@ def parse():
     options.rows = options.rows or HERE / ('rows_cuda.txt' if options.device == 'cuda' else 'rows.txt')
     if options.random is not None and options.random < 1:
         parser.error('--random: at least 1')
-    if options.markdown and (options.random or options.problem):
-        parser.error('--markdown: the page has the rows of the files')
+    if options.markdown and options.problem:
+        parser.error('--markdown: the page has rows of files or random problems')
     return options
 
 
@@ -384,7 +391,7 @@ def choose_rows(options, bench):
     if options.problem:
         rows = [('problem', options.problem)]
     elif options.random:
-        rows = draw.rows(options.random, options.seed, options.device)
+        rows = draw.rows_of_seeds(options.random, options.seed, options.device)
     else:
         rows = read_rows(options.rows) + (read_rows(options.more_rows) if options.more_rows else [])
     words = [word for word in options.filter.split(',') if word]
@@ -394,6 +401,13 @@ def choose_rows(options, bench):
         chosen = [row for row in chosen if row[0] not in big]
         bench.notes.append(f'Left out without --huge: {", ".join(big)}.')
     return chosen
+
+
+def drawn(options, rows):
+    """The line of the header that says which random problems these are."""
+    seed = 'each of the seeds' if len(options.seed) > 1 else 'seed'
+    text = f'- {len(rows)} random problems: {options.random} of {seed} {", ".join(map(str, options.seed))}'
+    return text + (f', those with {options.filter} in their names' if options.filter else '')
 
 
 def has_latency(options):
@@ -423,11 +437,14 @@ def write_files(options, bench, header, results):
     columns = bench.columns
     if options.csv:
         report.write_csv(options.csv, columns, results)
-    if options.svg:
-        write = distribution.write_svg if options.random else report.write_svg
-        write(options.svg, columns, '; '.join(line[2:] for line in header[:2]), results)
+    if options.svg and options.random:
+        curves.write_svg(options.svg, columns, [header[0][2:], '; '.join(line[2:] for line in (header[1], header[-1]))],
+                         results)
+    elif options.svg:
+        report.write_svg(options.svg, columns, '; '.join(line[2:] for line in header[:2]), results)
     if options.markdown:
-        report.write_markdown(options.markdown, columns, header, results, bench.notes)
+        write = distribution.write_markdown if options.random else report.write_markdown
+        write(options.markdown, columns, header, results, bench.notes)
 
 
 def open_bench(options):
@@ -458,9 +475,10 @@ def main():
         compare_methods(bench, rows)
         return 0
     header[-1] += f'; repeat with `{command()}`'
+    header += [drawn(options, rows)] if options.random else []
     print('\n'.join(header), end='\n\n')
     results = measure_rows(bench, rows)
-    print('\n' + '\n'.join([*report.summary(bench.columns, results), *bench.notes]))
+    print('\n' + '\n'.join([*([] if options.random else report.summary(bench.columns, results)), *bench.notes]))
     if options.random and results:
         print('\n' + '\n'.join(distribution.summary(bench.columns, results, command)))
     if latency:

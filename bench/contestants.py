@@ -161,9 +161,9 @@ def loop(grad: Tensor, like: Tensor, index: Tensor, out: Tensor, planar: Tensor,
 
 class Torch:
     """Timed around a scripted loop: no interpreted Python within. The form 'mean' is what autograd runs for a pool over
-    everything. The form 'copied' is for operators that read indices and write gradients as if they were planar, whatever
-    strides they have: it gets planar indices, as their forward would leave them, and copies its planar result to where
-    the row wants it."""
+    everything. The form 'copied' is for operators that read indices and write gradients as if they were planar,
+    whatever strides they have: it gets planar indices, as their forward would leave them, and copies its planar result
+    to where the row wants it."""
 
     def __init__(self, torch, row, form=''):
         self.name, self.row, self.form = f'PyTorch {form}'.strip(), row, form

@@ -158,12 +158,16 @@ def write_csv(path, peers, results):
 
 
 def write_markdown(path, peers, header, results, notes):
-    """Replaces what stands between the two marks of the page, or makes a page. A GPU has its own marks."""
+    """A GPU has its own marks."""
     text = [*header, '', table_head(peers), *(table_line(peers, cells(peers, r)) for r in results), '',
             *summary(peers, results), *notes]
-    mark = 'bench cuda' if peers is CUDA_PEERS else 'bench'
+    put_between_marks(path, 'bench cuda' if peers is CUDA_PEERS else 'bench', text)
+
+
+def put_between_marks(path, mark, lines):
+    """Replaces what stands between the two marks of the page; a page without them gets them at its end."""
     begin, end = f'<!-- {mark}: begin -->', f'<!-- {mark}: end -->'
-    block = f'{begin}\n' + '\n'.join(text) + f'\n{end}'
+    block = f'{begin}\n' + '\n'.join(lines) + f'\n{end}'
     page = pathlib.Path(path)
     old = page.read_text(encoding='utf-8') if page.exists() else ''
     if begin in old and end in old:

@@ -15,9 +15,18 @@ Of two columns with one name the second is called "ratio#2". Rows are shell patt
 them all rows that have a number in the column. <!-- copy of bench: us, share, ratio --> above a table says that its
 rows, whose first cell holds the row's name in backticks, are taken from that table.
 
+The problems of a random run are the tables "random" and "random cuda". Their rows can also be chosen by the groups of
+bench/distribution.py, which are read from the problem:
+
+    "61 % in halves (geometric mean of 40)": geomean, count of share in random, where type is f16
+
+The summary that the benchmark writes above these problems is recomputed from them cell by cell.
+
 The means of cells that were rounded are not exact: a stated mean must lie in the interval that the cells allow.
 
-python3 tools/check_means.py [ROOT]
+python3 tools/check_means.py [--fix] [ROOT]
+--fix writes the right numbers into the sentences that have a check, and the right cells into copies. Words that go with
+the numbers, such as "slower", dates and the names of rows, are left to a reader.
 """
 
 import fnmatch
@@ -25,12 +34,18 @@ import math
 import pathlib
 import re
 import sys
+import types
 
+sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-NUMBER = re.compile(r'\d[\d,]*(?:\.\d+)?')
+sys.path.insert(0, str(ROOT / 'bench'))
+import distribution
+
+NUMBER = re.compile(r'(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\d|th\b)')  # of "10th percentile" it is none
 COMMENT = re.compile(r'<!--(.*?)-->', re.S)
 CLAIM = re.compile(r'"(?P<words>[^"]+)":\s*(?P<functions>[\w, ]+?) of (?P<column>.+?) in (?P<table>[\w ]+?)'
-                   r'(?:, rows (?P<rows>.+))?$')
+                   r'(?:, rows (?P<rows>.+?))?(?:, where (?P<group>\w+) is (?P<member>.+))?$')
+COPY = re.compile(r'<!-- copy of ([\w ]+): (.+?) -->\n((?:\|.*\n)+)')
 GENERATED_SHARE = re.compile(r'Share of the limit: geometric mean (\d+)% of (\d+) cold rows, lowest (\d+)% \((.+?)\)\.')
 GENERATED_RATIO = re.compile(r'(\w+) / poolgrad: geometric mean ([\d.]+) of (\d+) rows, lowest ([\d.]+) \((.+?)\); '
                              r'poolgrad is slower in (\d+)\.')
@@ -47,6 +62,20 @@ class Table:
             seen[name] = seen.get(name, 0) + 1
             self.columns.append(name if seen[name] == 1 else f'{name}#{seen[name]}')
         self.rows = {row[0]: dict(zip(self.columns, row)) for row in cells[2:]}
+
+    def group(self, name, heading):
+        """That the problem of a row belongs to."""
+        row = self.rows[name]
+        return distribution.GROUPS[heading](types.SimpleNamespace(
+            line=row['problem'].strip('`'), floor=int(row['bytes'].replace(',', '')), method=row['method']))
+
+    def members(self, names, heading, member):
+        if heading not in distribution.GROUPS or 'problem' not in self.columns:
+            raise ValueError(f'there are no groups called {heading}')
+        found = [name for name in names if self.group(name, heading) == member]
+        if not found:
+            raise ValueError(f'no {heading} is {member}')
+        return found
 
     def column(self, expression, names):
         """Intervals [low, high] that the cells of a column, or of one divided by another, may stand for."""
@@ -96,8 +125,16 @@ def geomean(bounds):
     return mean(0), mean(1)
 
 
+def percentile(bounds, percent):
+    """As in bench/distribution.py."""
+    return sorted(bounds, key=middle)[max(0, math.ceil(len(bounds) * percent / 100) - 1)]
+
+
 FUNCTIONS = {
     'geomean': lambda bounds: geomean(bounds),
+    'p10': lambda bounds: percentile(bounds, 10),
+    'p50': lambda bounds: percentile(bounds, 50),
+    'p90': lambda bounds: percentile(bounds, 90),
     'min': lambda bounds: min(bounds, key=middle),
     'max': lambda bounds: max(bounds, key=middle),
     'count': lambda bounds: (len(bounds), len(bounds)),
@@ -130,32 +167,57 @@ def plain(text):
     return ' '.join(text.split())
 
 
-def check_claim(line, section, tables):
-    """The problems of one line of a check, and the words it answers for."""
+def read_claim(line, tables):
+    """The words of a check's line, its functions and what they give; ValueError says what is wrong with it."""
     claim = CLAIM.match(line)
     if claim is None:
-        return [f'cannot read the check {line}'], ''
+        raise ValueError(f'cannot read the check {line}')
     words, functions = plain(claim['words']), [name.strip() for name in claim['functions'].split(',')]
     if claim['table'] not in tables:
-        return [f'there is no table {claim["table"]}'], words
+        raise ValueError(f'there is no table {claim["table"]}')
     table = tables[claim['table']]
     try:
-        bounds = list(table.column(claim['column'], table.names(claim['rows'])).values())
+        names = table.names(claim['rows'])
+        if claim['group']:
+            names = table.members(names, claim['group'], claim['member'])
+        bounds = list(table.column(claim['column'], names).values())
     except ValueError as problem:
-        return [f'"{words}": {problem}'], words
-    numbers, problems = NUMBER.findall(words), []
-    if words not in section:
-        problems.append(f'the text does not say "{words}"')
+        raise ValueError(f'"{words}": {problem}') from problem
+    numbers = NUMBER.findall(words)
     if len(numbers) != len(functions) or not bounds:
-        problems.append(f'"{words}" has {len(numbers)} numbers for {len(functions)} functions of {len(bounds)} rows')
-        return problems, words
+        raise ValueError(f'"{words}" has {len(numbers)} numbers for {len(functions)} functions of {len(bounds)} rows')
+    unknown = [name for name in functions if name not in FUNCTIONS]
+    if unknown:
+        raise ValueError(f'"{words}": there is no function {unknown[0]}')
+    return words, functions, [FUNCTIONS[function](bounds) for function in functions]
+
+
+def check_claim(line, section, tables):
+    """The problems of one line of a check, and the words it answers for."""
+    try:
+        words, functions, computed = read_claim(line, tables)
+    except ValueError as problem:
+        return [str(problem)], ''
+    problems = [] if words in section else [f'the text does not say "{words}"']
     if 'geomean' in functions and 'count' not in functions:
         problems.append(f'"{words}" has a mean and does not say of how many rows')
-    for stated, function in zip(numbers, functions):
-        computed = FUNCTIONS[function](bounds)
-        if not agrees(stated, computed):
-            problems.append(f'"{words}" says {stated}, the {function} is {middle(computed):.4g}')
+    for stated, function, value in zip(NUMBER.findall(words), functions, computed):
+        if not agrees(stated, value):
+            problems.append(f'"{words}" says {stated}, the {function} is {middle(value):.4g}')
     return problems, words
+
+
+def claims(section):
+    """The lines of its checks."""
+    found = []
+    for comment in COMMENT.findall(section):
+        first, *lines = comment.strip().splitlines() or ['']
+        found += [line.strip() for line in lines if first == 'check' and line.strip()]
+    return found
+
+
+def sections(text):
+    return re.split(r'^(?=#)', text, flags=re.M)
 
 
 def check_generated(text):
@@ -189,38 +251,143 @@ def check_generated(text):
     return problems
 
 
-def check_copies(text, tables):
-    """Tables that say their rows are another's."""
+def tables_in(text):
+    """All tables of a text, without names."""
+    return [Table(lines.splitlines()) for lines in re.findall(r'(?:^\|.*\n)+', text, re.M)]
+
+
+def check_random(text, tables):
+    """The summaries that the benchmark writes above random problems."""
     problems = []
-    for mark in re.finditer(r'<!-- copy of ([\w ]+): (.+?) -->\n((?:\|.*\n)+)', text):
-        source, columns = tables[mark.group(1)], [name.strip() for name in mark.group(2).split(',')]
-        for line in mark.group(3).splitlines()[2:]:
-            first, *cells = [cell.strip() for cell in line.strip('|').split('|')]
-            name = re.search(r'`([^`]+)`', first)
-            row = source.rows.get(name.group(1)) if name else None
-            if row is None:
-                problems.append(f'"{first}" names no row of {mark.group(1)}')
-                continue
-            problems += [f'{name.group(1)}: {column} is {cell}, in its table {row[column]}'
-                         for cell, column in zip(cells, columns) if cell != row[column]]
+    for block in re.finditer(r'<!-- bench (random(?: cuda)?): begin -->(.*?)<!-- bench \1: end -->', text, re.S):
+        source, body = tables[block.group(1)], block.group(2)
+        found = tables_in(body.split('<details')[0])
+        for heading in ['', *distribution.GROUPS]:
+            if not any(table.columns[0] == heading for table in found):
+                problems.append(f'{block.group(1)}: there is no table "{heading}"')
+        for table in found:
+            for name, row in table.rows.items():
+                wanted = figures(source, name) if table.columns[0] == '' else group_row(source, table.columns, name)
+                problems += [f'{name}: {column} is {row[column]}, its problems have {show(value)}'
+                             for column, value in wanted.items() if not cell_agrees(row[column], value)]
+        for one, other, points in re.findall(r'^Mean share in (.+) less that in (.+): ([+-]\d+) points\.$', body, re.M):
+            mine, theirs = geomean(shares_of(source, one)), geomean(shares_of(source, other))
+            if not mine[0] - theirs[1] - 0.5 <= int(points) <= mine[1] - theirs[0] + 0.5:
+                problems.append(f'{one} less {other}: {points} points, its problems have '
+                                f'{middle(mine) - middle(theirs):+.1f}')
     return problems
 
 
+def figures(source, name):
+    """The row of the summary with that name."""
+    if name == 'share, disturbed too':
+        bounds = [interval(row['share'].lstrip('~')) for row in source.rows.values() if row['share'] != '-']
+    elif name == 'share of the limit':
+        bounds = list(source.column('share', source.rows).values())
+    else:
+        peer, kind = name.split(' / ')[0], 'warm' if 'warm' in name else 'ratio'
+        bounds = list(source.column(f'{peer} {kind}', source.rows).values())
+    wanted = {'problems': 'count', 'mean': 'geomean', '10th perc.': 'p10', '50th perc.': 'p50', '90th perc.': 'p90',
+              'lowest': 'min'}
+    found = {column: FUNCTIONS[function](bounds) for column, function in wanted.items()}
+    return {**found, 'slower in': FUNCTIONS['slower'](bounds)} if ' / ' in name else found
+
+
+def group_row(source, columns, name):
+    """The row of a group; columns: those of its table, the first one says what kind of group it is."""
+    names = source.members(source.rows, columns[0], name)
+    shares = list(source.column('share', names).values())
+    found = {'problems': FUNCTIONS['count'](shares), 'share': geomean(shares), 'lowest': FUNCTIONS['min'](shares)}
+    for peer in columns[5:]:
+        ratios = list(source.column(f'{peer} ratio', names).values())
+        found[peer] = geomean(ratios) if ratios else None
+    return found
+
+
+def shares_of(source, member):
+    heading = next(heading for heading, one, other in distribution.COMPARED if member in (one, other))
+    return list(source.column('share', source.members(source.rows, heading, member)).values())
+
+
+def cell_agrees(text, value):
+    return text == '-' if value is None else interval(text) is not None and agrees(text, value)
+
+
+def show(value):
+    return 'none' if value is None else f'{middle(value):.4g}'
+
+
+def check_copies(text, tables):
+    """Tables that say their rows are another's."""
+    problems = []
+    for mark in COPY.finditer(text):
+        for line in mark.group(3).splitlines()[2:]:
+            name, right = copied(line, mark, tables)
+            if right is None:
+                problems.append(f'"{name}" names no row of {mark.group(1)}')
+            elif line != right:
+                problems.append(f'{name}: "{line}", in its table "{right}"')
+    return problems
+
+
+def copied(line, mark, tables):
+    """The name of the row that a line copies, and the line as it should be; None if there is no such row."""
+    columns = [column.strip() for column in mark.group(2).split(',')]
+    first = line.strip('|').split('|')[0].strip()
+    name = re.search(r'`([^`]+)`', first)
+    row = tables[mark.group(1)].rows.get(name.group(1)) if name else None
+    if row is None:
+        return first, None
+    return name.group(1), '| ' + ' | '.join([first, *(row[column] for column in columns)]) + ' |'
+
+
+# --- fixing -----------------------------------------------------------------------------------------------------------
+
+def like(stated, value):
+    """The value, printed as the stated number is."""
+    decimals = len(stated.partition('.')[2])
+    return format(middle(value), f'{"," if "," in stated else ""}.{decimals}f')
+
+
+def fix_section(section, tables):
+    """With the right numbers in its checks and in the sentences that they answer for."""
+    for line in claims(section):
+        try:
+            words, _, computed = read_claim(line, tables)
+        except ValueError:
+            continue  # the check will say so
+        numbers = [stated if agrees(stated, value) else like(stated, value)
+                   for stated, value in zip(NUMBER.findall(words), computed)]
+
+        def replace(said, numbers=numbers):
+            right = iter(numbers)
+            return NUMBER.sub(lambda _: next(right), said.group(0))
+        # The sentence may be broken into lines where the check is not.
+        section = re.sub(r'\s+'.join(map(re.escape, words.split())), replace, section)
+    return section
+
+
+def fix_page(text, tables):
+    def fix_copy(mark):
+        lines = mark.group(3).splitlines()
+        right = [copied(line, mark, tables)[1] or line for line in lines[2:]]
+        return mark.group(0)[:mark.start(3) - mark.start()] + '\n'.join([*lines[:2], *right]) + '\n'
+    return COPY.sub(fix_copy, ''.join(fix_section(section, tables) for section in sections(text)))
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
 def check_page(text, tables):
-    problems = check_generated(text) + check_copies(text, tables)
-    for section in re.split(r'^(?=#)', text, flags=re.M):
+    problems = check_generated(text) + check_random(text, tables) + check_copies(text, tables)
+    for section in sections(text):
         said = plain(COMMENT.sub(' ', section))
         for generated in (GENERATED_SHARE, GENERATED_RATIO):
             said = generated.sub(' ', said)
         answered = []
-        for comment in COMMENT.findall(section):
-            if comment.split()[:1] != ['check']:
-                continue
-            for line in comment.strip().splitlines()[1:]:
-                if line.strip():
-                    found, words = check_claim(line.strip(), said, tables)
-                    problems += found
-                    answered.append(words)
+        for line in claims(section):
+            found, words = check_claim(line, said, tables)
+            problems += found
+            answered.append(words)
         for words in answered:
             said = said.replace(words, ' ')
         for loose in re.finditer(r'.{0,40}\bgeometric mean\b.{0,40}', said):
@@ -229,7 +396,8 @@ def check_page(text, tables):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT
+    arguments = [argument for argument in sys.argv[1:] if argument != '--fix']
+    root = pathlib.Path(arguments[0]).resolve() if arguments else ROOT
     pages = [root / 'README.md', *sorted((root / 'docs').rglob('*.md'))]
     texts = {page: page.read_text(encoding='utf-8') for page in pages}
     tables = {}
@@ -237,6 +405,10 @@ def main():
         tables.update(tables_of(text))
     failed, numbers = False, 0
     for page, text in texts.items():
+        if '--fix' in sys.argv and fix_page(text, tables) != text:
+            text = fix_page(text, tables)
+            page.write_text(text, encoding='utf-8')
+            print(f'{page.relative_to(root)}: fixed')
         problems, count = check_page(text, tables)
         numbers += count
         for problem in problems:

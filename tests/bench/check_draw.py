@@ -97,8 +97,24 @@ def check_repeats():
     return problems
 
 
+def check_seeds():
+    """A list of seeds has the problems of each, under names that are unique and begin with their operators."""
+    rows = draw.rows_of_seeds(20, [1, 12, 2])
+    problems = [] if len({name for name, _ in rows}) == 60 else ['two problems of different seeds have one name']
+    if [line for _, line in rows] != [line for seed in (1, 12, 2) for _, line in draw.rows(20, seed)]:
+        problems.append('a list of seeds has other problems than its seeds')
+    if rows[0][0] != 'mp2.1.1' or rows[24][0] != 'aap3.12.5' or draw.rows_of_seeds(20, [7]) != draw.rows(20, 7):
+        problems.append(f'the names are {rows[0][0]}, {rows[24][0]}, {draw.rows_of_seeds(1, [7])[0][0]}')
+    for text in ('1,2,1', '1,', 'one'):
+        try:
+            problems.append(f'"{text}" is read as the seeds {draw.seeds_of(text)}')
+        except ValueError:
+            pass
+    return problems if draw.seeds_of('201,202') == [201, 202] else problems + ['201,202 are other seeds']
+
+
 def main():
-    program, problems = sys.argv[1], check_operators() + check_repeats()
+    program, problems = sys.argv[1], check_operators() + check_repeats() + check_seeds()
     for device, least in ('cpu', 64 << 10), ('cuda', 16 << 20):
         lines = [line for _, line in draw.rows(COUNT, SEED, device)]
         problems += check_ranges(lines) + check_accepted(program, lines, least)
