@@ -62,11 +62,12 @@ def command(problem=None):
     """What repeats this run, or one problem of it; where its files went does not matter."""
     left_out = ['--build', '--csv', '--svg', '--markdown']
     left_out += ['--random', '--seed', '--rows', '--filter'] if problem else []
+    alone = {'--paired'} if problem else set()
     words, given = iter(sys.argv[1:]), []
     for word in words:
         if word in left_out:
             next(words, None)
-        elif word.split('=')[0] not in left_out:
+        elif word.split('=')[0] not in left_out and word not in alone:
             given.append(word)
     text = shlex.join(given + (['--problem', problem] if problem else []))
     plain = not set(text) & set('"$`\\')
@@ -288,8 +289,9 @@ class Bench:
             return 1
         return min(MOST_SETS, max(2, -(-self.cold_bytes // facts.floor)))
 
-    def run_row(self, name, line):
-        """The results of one row: cold, and warm too when it is small; lone and queued when it is tiny."""
+    def run_row(self, name, line, alone=False):
+        """The results of one row: cold, and warm too when it is small; lone and queued when it is tiny. alone: without
+        peers, and cold only."""
         facts = self.native.facts(line)
         tiny, huge, sets = facts.floor < TINY_BELOW, facts.floor >= HUGE_FROM, self.sets_of(facts)
         # Peers have buffers of their own; a huge row leaves no room for them.
@@ -303,11 +305,11 @@ class Bench:
         try:
             row = contestants.Row(self.native, line, 1 if tiny else sets, self.options.threads, not huge)
             ours = contestants.Ours(row)
-            peers = [] if huge else self.peers(row)
+            peers = [] if huge or alone else self.peers(row)
             agreeing = self.check(name, row, ours, peers)
             if not tiny:
                 results = [self.result(name, line, row, 'cold', ours, agreeing)]
-                if facts.floor < WARM_BELOW:
+                if facts.floor < WARM_BELOW and not alone:
                     results.append(self.result(name, line, row, 'warm', ours, agreeing))
                 return results
             lone = self.result(name, line, row, 'lone', ours, agreeing)
@@ -361,6 +363,8 @@ def parse():
     which.add_argument('--problem', metavar='LINE', help='this problem alone, in the language of tests/problem.h')
     parser.add_argument('--seed', type=seeds, default=[1], metavar='SEEDS',
                         help='of the random problems; N of each seed of a list, such as 1,2,3')
+    parser.add_argument('--paired', action='store_true',
+                        help='random problems in 16-bit types also in f32, those with channels last also in planes')
     parser.add_argument('--csv', metavar='FILE')
     parser.add_argument('--svg', metavar='FILE', help='bars; of random problems a curve')
     parser.add_argument('--markdown', metavar='FILE', help='put the table between the marks of this page')
@@ -369,6 +373,8 @@ def parse():
     options.rows = options.rows or HERE / ('rows_cuda.txt' if options.device == 'cuda' else 'rows.txt')
     if options.random is not None and options.random < 1:
         parser.error('--random: at least 1')
+    if options.paired and not options.random:
+        parser.error('--paired: of random problems')
     if options.markdown and options.problem:
         parser.error('--markdown: the page has rows of files or random problems')
     return options
@@ -417,13 +423,23 @@ def has_latency(options):
     return usual and (not words or any(word in 'latency' for word in words))
 
 
-def measure_rows(bench, rows):
+def run_pairs(bench, name, line):
+    """The problem in another type or layout. Their results have kinds of their own, so that only pairs count them."""
+    found = []
+    for kind, other in draw.relatives(line):
+        for result in bench.run_row(name, other, alone=True):
+            result.kind = kind
+            found.append(result)
+    return found
+
+
+def measure_rows(bench, rows, paired):
     """Their results, each printed when it is there."""
     results, columns = [], bench.columns
     print(report.table_head(columns), flush=True)
     for number, (name, line) in enumerate(rows, 1):
         bench.progress.where = f'[{number}/{len(rows)}]'
-        for result in bench.run_row(name, line):
+        for result in bench.run_row(name, line) + (run_pairs(bench, name, line) if paired else []):
             bench.progress()
             print(report.table_line(columns, report.cells(columns, result)), flush=True)
             results.append(result)
@@ -477,7 +493,7 @@ def main():
     header[-1] += f'; repeat with `{command()}`'
     header += [drawn(options, rows)] if options.random else []
     print('\n'.join(header), end='\n\n')
-    results = measure_rows(bench, rows)
+    results = measure_rows(bench, rows, options.paired)
     print('\n' + '\n'.join([*([] if options.random else report.summary(bench.columns, results)), *bench.notes]))
     if options.random and results:
         print('\n' + '\n'.join(distribution.summary(bench.columns, results, command)))

@@ -485,7 +485,8 @@ class CudaBench:
         finally:
             row.close()
 
-    def run_row(self, name, line):
+    def run_row(self, name, line, alone=False):
+        """alone: without peers."""
         self.progress(f'{name}: preparing')
         facts = self.native.facts(line)
         sets = self.sets_of(facts)
@@ -497,7 +498,7 @@ class CudaBench:
         row = None
         try:
             row = contestants.Row(self.native, line, sets, len(os.sched_getaffinity(0)), False)
-            return self.measure_row(name, line, row)
+            return self.measure_row(name, line, row, alone)
         except Unable as error:
             self.notes.append(f'{name} failed: {error}')
             return []
@@ -507,9 +508,9 @@ class CudaBench:
             if self.torch:
                 self.torch.cuda.empty_cache()
 
-    def measure_row(self, name, line, row):
+    def measure_row(self, name, line, row, alone):
         mine = ours(self.library, self.native, row)
-        peers = self.check(name, row, mine, self.peers(row))
+        peers = self.check(name, row, mine, {} if alone else self.peers(row))
         if row.facts.floor < TINY_BELOW:
             return self.tiny(name, line, row, mine, peers)
         return [self.result(name, line, row, 'cold', mine, peers, lambda form: self.time(row, form))]

@@ -43,7 +43,7 @@ def method(problem):
 GROUPS = {'type': element_type, 'layout': layout, 'bytes': size, 'operator': operator, 'method': method}
 # Of groups in their table; others come in the order of their numbers of problems.
 ORDER = ('f32', 'f16', 'bf16', 'f64', 'planar', 'channels last', 'below 4 MB', '4 to 32 MB', '32 MB and more')
-# Groups that should be equally near to the limit. All else is drawn alike for both, so their means can be compared.
+# Groups that should be equally near to the limit: those in the second one can be the same problems (draw.relatives).
 COMPARED = (('type', 'f16', 'f32'), ('type', 'bf16', 'f32'), ('layout', 'channels last', 'planar'))
 
 
@@ -119,28 +119,29 @@ def group_table(peers, results, heading):
     return table(rows)
 
 
-def differences(results):
-    """Sentences: how many points of the limit lie between the means of groups that should be equal."""
-    lines = []
+def pairs(results):
+    """Groups that should be equal, each problem beside its relative: the mean shares of both, and their difference."""
+    relatives = {(r.name, r.kind): r for r in results if r.share and r.sound('twin')}
+    rows = [['pairs', 'problems', 'share', 'relative', 'points']]
     for heading, one, other in COMPARED:
-        means = []
-        for name in (one, other):
-            shares = [r.share for r in report.with_share(results) if GROUPS[heading](r) == name]
-            means += [100 * report.geometric_mean(shares)] if shares else []
-        if len(means) == 2:
-            lines.append(f'Mean share in {one} less that in {other}: {means[0] - means[1]:+.0f} points.')
-    return lines
+        found = [(r.share, relatives[r.name, f'as {other}'].share) for r in report.with_share(results)
+                 if GROUPS[heading](r) == one and (r.name, f'as {other}') in relatives]
+        if found:
+            mine, theirs = (report.geometric_mean(shares) for shares in zip(*found))
+            points = f'{100 * (mine - theirs):+.0f}'
+            rows.append([f'{one} as {other}', str(len(found)), f'{mine:.0%}', f'{theirs:.0%}', points])
+    return ['', *table(rows)] if len(rows) > 1 else []
 
 
 def left_out(peers, results):
     """Comparisons that were measured and do not count."""
     count = sum(any(r.ratio(peer) for peer in compared(peers)) and not r.counted for r in results if r.kind == 'cold')
     why = 'Not in the ratios, since poolgrad reads int32 indices there and the others more'
-    return [f'{why}: {count} problems.'] if count else []
+    return ['', f'{why}: {count} problems.'] if count else []
 
 
 def tables(peers, results):
-    lines = [*percentiles(peers, results), '', *differences(results), *left_out(peers, results)]
+    lines = [*percentiles(peers, results), *left_out(peers, results), *pairs(results)]
     for heading in GROUPS:
         lines += ['', *group_table(peers, results, heading)]
     return lines
@@ -159,17 +160,21 @@ def cell(value, form, sound, counted=True):
 
 
 def problem_list(peers, results):
-    """A line for each problem, cold and warm."""
-    warm = {r.name: r for r in results if r.kind == 'warm'}
-    heads = ['row', 'problem', 'bytes', 'us', 'share', *(f'{peer} ratio' for peer in compared(peers))]
+    """A line for each problem: cold, the relatives' shares, warm."""
+    others = {(r.name, r.kind): r for r in results if r.kind != 'cold'}
+    kinds = [kind for kind in ('as f32', 'as planar') if any(kind == of for _, of in others)]
+    warm = any(kind == 'warm' for _, kind in others)
+    heads = ['row', 'problem', 'bytes', 'us', 'share', *kinds, *(f'{peer} ratio' for peer in compared(peers))]
     heads += [f'{peer} warm' for peer in compared(peers)] if warm else []
     lines = ['| ' + ' | '.join([*heads, 'method']) + ' |', '|---|---|' + '---:|' * (len(heads) - 2) + '---|']
     for r in (r for r in results if r.kind == 'cold'):
         cells = [r.name, f'`{r.line}`', f'{r.floor:,}', report.digits(r.us, 'poolgrad' in r.noisy),
                  cell(r.share, '.1%', r.sound('twin'))]
+        relatives = [others.get((r.name, kind)) for kind in kinds]
+        cells += [cell(other.share, '.1%', other.sound('twin')) if other else '-' for other in relatives]
         cells += [cell(r.ratio(peer), '.2f', r.sound(peer), r.counted) for peer in compared(peers)]
         if warm:
-            again = warm.get(r.name)
+            again = others.get((r.name, 'warm'))
             cells += [cell(again.ratio(peer), '.2f', again.sound(peer)) if again else '-' for peer in compared(peers)]
         lines.append('| ' + ' | '.join([*cells, r.method]) + ' |')
     return lines

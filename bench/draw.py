@@ -186,6 +186,20 @@ def rows(count, seed, device='cpu'):
     return found
 
 
+def relatives(line):
+    """What a problem is compared with so that all else is equal: one in a 16-bit type with the same problem in f32, of
+    half as many images where there are several, so that the bytes are about the same; one with channels last with the
+    same problem in planes. Names for their results, and their lines."""
+    words, found = line.split(), []
+    if words[1] in ('f16', 'bf16'):
+        batch, rest = next(word for word in words if word.startswith('in=')).removeprefix('in=').split('x', 1)
+        images = f'in={(int(batch) + 1) // 2}x{rest}'
+        found.append(('as f32', ' '.join([words[0], 'f32', *(images if word.startswith('in=') else word
+                                                              for word in words[2:])])))
+    planes = [word for word in words if word not in f'nhwc {LAST_MAX}'.split()]
+    return found + ([('as planar', ' '.join(planes))] if planes != words else [])
+
+
 def seeds_of(text):
     """A list such as 201,202,203."""
     seeds = [int(word) for word in text.split(',')]

@@ -108,7 +108,7 @@ class Table:
 
 def interval(text):
     """What a printed number may have been before it was rounded; None if it is none. "~" marks a disturbed one."""
-    match = re.fullmatch(r'(\d[\d,]*(?:\.(\d+))?)\s?%?', text.strip())
+    match = re.fullmatch(r'([+-]?\d[\d,]*(?:\.(\d+))?)\s?%?', text.strip())
     if match is None:
         return None
     value, half = float(match.group(1).replace(',', '')), 0.5 * 10 ** -len(match.group(2) or '')
@@ -267,18 +267,13 @@ def check_random(text, tables):
                 problems.append(f'{block.group(1)}: there is no table "{heading}"')
         for table in found:
             for name, row in table.rows.items():
-                wanted = figures(source, name) if table.columns[0] == '' else group_row(source, table.columns, name)
+                wanted = {'': figures, 'pairs': pair}.get(table.columns[0], group_row)(source, name, table.columns)
                 problems += [f'{name}: {column} is {row[column]}, its problems have {show(value)}'
                              for column, value in wanted.items() if not cell_agrees(row[column], value)]
-        for one, other, points in re.findall(r'^Mean share in (.+) less that in (.+): ([+-]\d+) points\.$', body, re.M):
-            mine, theirs = geomean(shares_of(source, one)), geomean(shares_of(source, other))
-            if not mine[0] - theirs[1] - 0.5 <= int(points) <= mine[1] - theirs[0] + 0.5:
-                problems.append(f'{one} less {other}: {points} points, its problems have '
-                                f'{middle(mine) - middle(theirs):+.1f}')
     return problems
 
 
-def figures(source, name):
+def figures(source, name, _):
     """The row of the summary with that name."""
     if name == 'share, disturbed too':
         bounds = [interval(row['share'].lstrip('~')) for row in source.rows.values() if row['share'] != '-']
@@ -293,7 +288,7 @@ def figures(source, name):
     return {**found, 'slower in': FUNCTIONS['slower'](bounds)} if ' / ' in name else found
 
 
-def group_row(source, columns, name):
+def group_row(source, name, columns):
     """The row of a group; columns: those of its table, the first one says what kind of group it is."""
     names = source.members(source.rows, columns[0], name)
     shares = list(source.column('share', names).values())
@@ -304,9 +299,16 @@ def group_row(source, columns, name):
     return found
 
 
-def shares_of(source, member):
-    heading = next(heading for heading, one, other in distribution.COMPARED if member in (one, other))
-    return list(source.column('share', source.members(source.rows, heading, member)).values())
+def pair(source, name, _):
+    """The row of a group whose problems were also timed in another type or layout."""
+    one, other = name.split(' as ')
+    heading = next(heading for heading, *members in distribution.COMPARED if members == [one, other])
+    names = source.members(source.rows, heading, one)
+    shares, others = source.column('share', names), source.column(f'as {other}', names)
+    both = [name for name in names if name in shares and name in others]
+    mine, theirs = (geomean([found[name] for name in both]) for found in (shares, others))
+    return {'problems': (len(both),) * 2, 'share': mine, 'relative': theirs,
+            'points': (mine[0] - theirs[1], mine[1] - theirs[0])}
 
 
 def cell_agrees(text, value):
