@@ -454,8 +454,7 @@ def write_files(options, bench, header, results):
     if options.csv:
         report.write_csv(options.csv, columns, results)
     if options.svg and options.random:
-        curves.write_svg(options.svg, columns, [header[0][2:], '; '.join(line[2:] for line in (header[1], header[-1]))],
-                         results)
+        curves.write_svg(options.svg, columns, [line[2:] for line in (*header[:2], header[-1])], results)
     elif options.svg:
         report.write_svg(options.svg, columns, '; '.join(line[2:] for line in header[:2]), results)
     if options.markdown:

@@ -6,7 +6,7 @@ import pathlib
 
 import report
 
-LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 56, 96, 620, 330, 30, 52
+LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 56, 112, 620, 330, 30, 52
 MOST = 1.5  # share; what is above lies on the upper edge
 # A page may be light or dark: the picture brings its own ground, and follows the reader's choice where it is told.
 STYLE = '''text { font-family: sans-serif; fill: #222; }

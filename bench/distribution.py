@@ -160,7 +160,7 @@ def cell(value, form, sound, counted=True):
 
 
 def problem_list(peers, results):
-    """A line for each problem: cold, the relatives' shares, warm."""
+    """A line for each problem: cold, the relatives' shares, warm. It has a digit more than the means made of it."""
     others = {(r.name, r.kind): r for r in results if r.kind != 'cold'}
     kinds = [kind for kind in ('as f32', 'as planar') if any(kind == of for _, of in others)]
     warm = any(kind == 'warm' for _, kind in others)
@@ -172,10 +172,10 @@ def problem_list(peers, results):
                  cell(r.share, '.1%', r.sound('twin'))]
         relatives = [others.get((r.name, kind)) for kind in kinds]
         cells += [cell(other.share, '.1%', other.sound('twin')) if other else '-' for other in relatives]
-        cells += [cell(r.ratio(peer), '.2f', r.sound(peer), r.counted) for peer in compared(peers)]
+        cells += [cell(r.ratio(peer), '.3f', r.sound(peer), r.counted) for peer in compared(peers)]
         if warm:
             again = others.get((r.name, 'warm'))
-            cells += [cell(again.ratio(peer), '.2f', again.sound(peer)) if again else '-' for peer in compared(peers)]
+            cells += [cell(again.ratio(peer), '.3f', again.sound(peer)) if again else '-' for peer in compared(peers)]
         lines.append('| ' + ' | '.join([*cells, r.method]) + ' |')
     return lines
 

@@ -180,8 +180,8 @@ def check_cuda(path):
     wanted = ['<!-- bench random cuda: begin -->', '<!-- table random cuda -->',
               'share of the limit 2 35% 25% 25% 50% 25% -',
               'PyTorch / poolgrad 1 1.50 1.50 1.50 1.50 1.50 0', 'cuDNN / poolgrad 1 0.50 0.50 0.50 0.50 0.50 1',
-              'mp2.1 `max_pool2d f32 i64 in=1 nhwc` 67,108,864 20.00 50.0% 1.50 0.50 tiles',
-              'mp2.2 `max_pool2d f16 i32 in=1` 67,108,864 20.00 25.0% (2.50) - tiles',
+              'mp2.1 `max_pool2d f32 i64 in=1 nhwc` 67,108,864 20.00 50.0% 1.500 0.500 tiles',
+              'mp2.2 `max_pool2d f16 i32 in=1` 67,108,864 20.00 25.0% (2.500) - tiles',
               'Not in the ratios, since poolgrad reads int32 indices there and the others more: 1 problems.']
     return [f'"{line}" is not in the page of a GPU' for line in wanted if line not in rows]
 
