@@ -20,13 +20,16 @@ bench/distribution.py, which are read from the problem:
 
     "61 % in halves (geometric mean of 40)": geomean, count of share in random, where type is f16
 
-The summary that the benchmark writes above these problems is recomputed from them cell by cell.
+The summary that the benchmark writes above these problems is recomputed from them cell by cell. Words that are no
+figure, such as seeds and versions, can be compared with what the benchmark wrote between its marks:
+
+    "20 of each of the seeds 1, 2, 3": said in random
 
 The means of cells that were rounded are not exact: a stated mean must lie in the interval that the cells allow.
 
 python3 tools/check_means.py [--fix] [ROOT]
 --fix writes the right numbers into the sentences that have a check, and the right cells into copies. Words that go with
-the numbers, such as "slower", dates and the names of rows, are left to a reader.
+the numbers, such as "slower", dates without a check and the names of rows, are left to a reader.
 """
 
 import fnmatch
@@ -45,6 +48,7 @@ NUMBER = re.compile(r'(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\d|th\b)')  # of "10t
 COMMENT = re.compile(r'<!--(.*?)-->', re.S)
 CLAIM = re.compile(r'"(?P<words>[^"]+)":\s*(?P<functions>[\w, ]+?) of (?P<column>.+?) in (?P<table>[\w ]+?)'
                    r'(?:, rows (?P<rows>.+?))?(?:, where (?P<group>\w+) is (?P<member>.+))?$')
+SAID = re.compile(r'"(?P<words>[^"]+)": said in (?P<table>[\w ]+)$')
 COPY = re.compile(r'<!-- copy of ([\w ]+): (.+?) -->\n((?:\|.*\n)+)')
 GENERATED_SHARE = re.compile(r'Share of the limit: geometric mean (\d+)% of (\d+) cold rows, lowest (\d+)% \((.+?)\)\.')
 GENERATED_RATIO = re.compile(r'(\w+) / poolgrad: geometric mean ([\d.]+) of (\d+) rows, lowest ([\d.]+) \((.+?)\); '
@@ -167,6 +171,18 @@ def plain(text):
     return ' '.join(text.split())
 
 
+def blocks_of(text):
+    """What the benchmark wrote above its tables, by the names of the tables."""
+    marks = r'<!-- (?:bench (?=random))?(\w[\w ]*): begin -->(.*?)(?=<!--)'
+    return {name: plain(body) for name, body in re.findall(marks, text, re.S)}
+
+
+def check_said(claim, section, blocks):
+    words, block = plain(claim['words']), blocks.get(claim['table'], '')
+    problems = [] if words in section else [f'the text does not say "{words}"']
+    return problems + ([] if words in block else [f'the run of {claim["table"]} does not say "{words}"'])
+
+
 def read_claim(line, tables):
     """The words of a check's line, its functions and what they give; ValueError says what is wrong with it."""
     claim = CLAIM.match(line)
@@ -243,7 +259,8 @@ def check_generated(text):
                                 f'lowest {middle(bounds[lowest]):.3g} ({lowest})')
 
         for match in GENERATED_SHARE.finditer(body):
-            compare(match.group(0), 'share', quiet([n for n in table.rows if ' ' not in n], 'limit us'), *match.groups())
+            cold = [name for name in table.rows if ' ' not in name]
+            compare(match.group(0), 'share', quiet(cold, 'limit us'), *match.groups())
         for match in GENERATED_RATIO.finditer(body):
             peer, *rest = match.groups()
             compare(match.group(0), table.columns[table.columns.index(f'{peer} us') + 1],
@@ -353,34 +370,44 @@ def like(stated, value):
     return format(middle(value), f'{"," if "," in stated else ""}.{decimals}f')
 
 
-def fix_section(section, tables):
+def right_numbers(line, tables, blocks):
+    """The words of a check, a pattern of their numbers, and what these should be; none where nothing tells."""
+    said = SAID.match(line)
+    if said is None:
+        words, _, computed = read_claim(line, tables)
+        return words, NUMBER, [like(stated, value) for stated, value in zip(NUMBER.findall(words), computed)]
+    words, digits = plain(said['words']), re.compile(r'\d+')
+    found = re.search(r'\d+'.join(map(re.escape, digits.split(words))), blocks.get(said['table'], ''))
+    return words, digits, digits.findall(found.group(0) if found else words)
+
+
+def fix_section(section, tables, blocks):
     """With the right numbers in its checks and in the sentences that they answer for."""
     for line in claims(section):
         try:
-            words, _, computed = read_claim(line, tables)
+            words, pattern, numbers = right_numbers(line, tables, blocks)
         except ValueError:
             continue  # the check will say so
-        numbers = [like(stated, value) for stated, value in zip(NUMBER.findall(words), computed)]
 
-        def replace(said, numbers=numbers):
+        def replace(said, pattern=pattern, numbers=numbers):
             right = iter(numbers)
-            return NUMBER.sub(lambda _: next(right), said.group(0))
+            return pattern.sub(lambda _: next(right), said.group(0))
         # The sentence may be broken into lines where the check is not.
         section = re.sub(r'\s+'.join(map(re.escape, words.split())), replace, section)
     return section
 
 
-def fix_page(text, tables):
+def fix_page(text, tables, blocks):
     def fix_copy(mark):
         lines = mark.group(3).splitlines()
         right = [copied(line, mark, tables)[1] or line for line in lines[2:]]
         return mark.group(0)[:mark.start(3) - mark.start()] + '\n'.join([*lines[:2], *right]) + '\n'
-    return COPY.sub(fix_copy, ''.join(fix_section(section, tables) for section in sections(text)))
+    return COPY.sub(fix_copy, ''.join(fix_section(section, tables, blocks) for section in sections(text)))
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
-def check_page(text, tables):
+def check_page(text, tables, blocks):
     problems = check_generated(text) + check_random(text, tables) + check_copies(text, tables)
     for section in sections(text):
         said = plain(COMMENT.sub(' ', section))
@@ -388,6 +415,9 @@ def check_page(text, tables):
             said = generated.sub(' ', said)
         answered = []
         for line in claims(section):
+            if SAID.match(line):
+                problems += check_said(SAID.match(line), said, blocks)
+                continue
             found, words = check_claim(line, said, tables)
             problems += found
             answered.append(words)
@@ -403,16 +433,18 @@ def main():
     root = pathlib.Path(arguments[0]).resolve() if arguments else ROOT
     pages = [root / 'README.md', *sorted((root / 'docs').rglob('*.md'))]
     texts = {page: page.read_text(encoding='utf-8') for page in pages}
-    tables = {}
+    tables, blocks = {}, {}
     for text in texts.values():
         tables.update(tables_of(text))
+        blocks.update(blocks_of(text))
     failed, numbers = False, 0
     for page, text in texts.items():
-        if '--fix' in sys.argv and fix_page(text, tables) != text:
-            text = fix_page(text, tables)
+        fixed = fix_page(text, tables, blocks) if '--fix' in sys.argv else text
+        if fixed != text:
+            text = fixed
             page.write_text(text, encoding='utf-8')
             print(f'{page.relative_to(root)}: fixed')
-        problems, count = check_page(text, tables)
+        problems, count = check_page(text, tables, blocks)
         numbers += count
         for problem in problems:
             failed = True
