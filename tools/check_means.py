@@ -50,6 +50,7 @@ CLAIM = re.compile(r'"(?P<words>[^"]+)":\s*(?P<functions>[\w, ]+?) of (?P<column
                    r'(?:, rows (?P<rows>.+?))?(?:, where (?P<group>\w+) is (?P<member>.+))?$')
 SAID = re.compile(r'"(?P<words>[^"]+)": said in (?P<table>[\w ]+)$')
 COPY = re.compile(r'<!-- copy of ([\w ]+): (.+?) -->\n((?:\|.*\n)+)')
+GENERATED = re.compile(r'<!-- (bench[\w ]*): begin -->.*?<!-- \1: end -->', re.S)
 GENERATED_SHARE = re.compile(r'Share of the limit: geometric mean (\d+)% of (\d+) cold rows, lowest (\d+)% \((.+?)\)\.')
 GENERATED_RATIO = re.compile(r'(\w+) / poolgrad: geometric mean ([\d.]+) of (\d+) rows, lowest ([\d.]+) \((.+?)\); '
                              r'poolgrad is slower in (\d+)\.')
@@ -410,9 +411,7 @@ def fix_page(text, tables, blocks):
 def check_page(text, tables, blocks):
     problems = check_generated(text) + check_random(text, tables) + check_copies(text, tables)
     for section in sections(text):
-        said = plain(COMMENT.sub(' ', section))
-        for generated in (GENERATED_SHARE, GENERATED_RATIO):
-            said = generated.sub(' ', said)
+        said = plain(COMMENT.sub(' ', GENERATED.sub(' ', section)))
         answered = []
         for line in claims(section):
             if SAID.match(line):
