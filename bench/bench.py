@@ -5,7 +5,7 @@
     make bench                                   the full table, some minutes
     make bench ARGS="--quick --filter mp2"       passes arguments
     make bench ARGS="--device cuda"              the rows of rows_cuda.txt on a GPU, next to PyTorch and cuDNN
-    make bench ARGS="--random 60 --seed 1"       60 random problems from the distribution that draw.py states
+    make bench ARGS="--random 60 --seed 1,2"     120 random problems from the distribution that draw.py states
 
 docs/performance.md says how the figures are taken.
 """
@@ -14,7 +14,6 @@ import argparse
 import ctypes
 import datetime
 import importlib.util
-import math
 import os
 import pathlib
 import platform
@@ -28,6 +27,7 @@ import time
 
 import contestants
 import cuda
+import curves
 import distribution
 import draw
 import report
@@ -62,11 +62,12 @@ def command(problem=None):
     """What repeats this run, or one problem of it; where its files went does not matter."""
     left_out = ['--build', '--csv', '--svg', '--markdown']
     left_out += ['--random', '--seed', '--rows', '--filter'] if problem else []
+    alone = {'--paired'} if problem else set()
     words, given = iter(sys.argv[1:]), []
     for word in words:
         if word in left_out:
             next(words, None)
-        elif word.split('=')[0] not in left_out:
+        elif word.split('=')[0] not in left_out and word not in alone:
             given.append(word)
     text = shlex.join(given + (['--problem', problem] if problem else []))
     plain = not set(text) & set('"$`\\')
@@ -126,6 +127,7 @@ class Bench:
 
     def __init__(self, options, torch):
         self.options, self.torch, self.notes, self.progress = options, torch, [], report.Progress()
+        self.remarks = {}  # forms of a peer, and the rows in which they were its fastest
         self.library = ctypes.CDLL(str((options.build / 'lib64/libpoolgrad.so').resolve()))
         self.native = contestants.Native(options.build / 'bench')
         self.cold_bytes = 3 * last_level_cache()
@@ -180,16 +182,22 @@ class Bench:
         row.so.bench_keep(row.handle, 0)
         kind, agreeing = contestants.TYPES[row.facts.type], []
         for label, peer in peers:
-            row.poison(0)
-            peer.call(0, 1)
-            difference = row.so.bench_difference(row.handle, 0)
-            if peer.name == 'oneDNN' and 'max' in row.facts.operator and kind != 'f32':
-                difference = 0  # its forward saw rounded data, with ties
+            difference = self.difference(row, peer)
+            for other in peer.otherwise() if difference > TOLERANCE[kind] else []:
+                peer, difference = other, self.difference(row, other)
             if difference <= TOLERANCE[kind]:
                 agreeing.append((label, peer))
             else:
                 self.notes.append(report.disagreement(name, peer.name, difference))
         return agreeing
+
+    def difference(self, row, peer):
+        """Between its result and ours, which was kept, relative to the largest value."""
+        row.poison(0)
+        peer.call(0, 1)
+        if peer.name == 'oneDNN' and 'max' in row.facts.operator and contestants.TYPES[row.facts.type] != 'f32':
+            return 0  # its forward saw rounded data, with ties
+        return row.so.bench_difference(row.handle, 0)
 
     def sample(self, row, contestant, calls, warm):
         """Microseconds per call, and whether no other process was in the way."""
@@ -254,11 +262,13 @@ class Bench:
         median = {contestant: statistics.median(values) for contestant, values in times.items()}
         limit = min(twins, key=median.get, default=None)
         noisy -= {twin.name for twin in twins if twin is not limit}
-        peers_us = {}
+        fastest = {}
         for label, peer in peers:
-            peers_us[label] = min(median[peer], peers_us.get(label, math.inf))
-            if peer.name == 'PyTorch mean' and peers_us[label] == median[peer]:
-                self.notes.append(f'{name}: PyTorch\'s time is that of the backward of mean.')
+            fastest[label] = min(peer, fastest.get(label, peer), key=median.get)
+        for peer in fastest.values():
+            if peer.name in report.REMARKS:
+                self.remarks.setdefault(peer.name, []).append(name)
+        peers_us = {label: median[peer] for label, peer in fastest.items()}
         quartiles = statistics.quantiles(times[ours], n=4)
         return report.Result(name, line, kind, row.facts.floor, median[ours], median.get(limit), peers_us,
                              len(times[ours]), quartiles[2] / quartiles[0], noisy, method=row.methods[0])
@@ -279,9 +289,9 @@ class Bench:
             return 1
         return min(MOST_SETS, max(2, -(-self.cold_bytes // facts.floor)))
 
-    def run_row(self, name, line):
-        """The results of one row: cold; warm too when it is small and no random problem, of which each has one result;
-        lone and queued when it is tiny."""
+    def run_row(self, name, line, alone=False):
+        """The results of one row: cold, and warm too when it is small; lone and queued when it is tiny. alone: without
+        peers, and cold only."""
         facts = self.native.facts(line)
         tiny, huge, sets = facts.floor < TINY_BELOW, facts.floor >= HUGE_FROM, self.sets_of(facts)
         # Peers have buffers of their own; a huge row leaves no room for them.
@@ -295,11 +305,11 @@ class Bench:
         try:
             row = contestants.Row(self.native, line, 1 if tiny else sets, self.options.threads, not huge)
             ours = contestants.Ours(row)
-            peers = [] if huge else self.peers(row)
+            peers = [] if huge or alone else self.peers(row)
             agreeing = self.check(name, row, ours, peers)
             if not tiny:
                 results = [self.result(name, line, row, 'cold', ours, agreeing)]
-                if facts.floor < WARM_BELOW and not self.options.random:
+                if facts.floor < WARM_BELOW and not alone:
                     results.append(self.result(name, line, row, 'warm', ours, agreeing))
                 return results
             lone = self.result(name, line, row, 'lone', ours, agreeing)
@@ -328,6 +338,13 @@ def read_rows(path):
     return rows
 
 
+def seeds(text):
+    try:
+        return draw.seeds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f'{text}: {error}') from error
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      allow_abbrev=False)
@@ -344,7 +361,10 @@ def parse():
     which.add_argument('--rows', type=pathlib.Path, help='another file than rows.txt or rows_cuda.txt')
     which.add_argument('--random', type=int, metavar='N', help='N random problems, and how their times are distributed')
     which.add_argument('--problem', metavar='LINE', help='this problem alone, in the language of tests/problem.h')
-    parser.add_argument('--seed', type=int, default=1, help='of the random problems; the same seed draws the same ones')
+    parser.add_argument('--seed', type=seeds, default=[1], metavar='SEEDS',
+                        help='of the random problems; N of each seed of a list, such as 1,2,3')
+    parser.add_argument('--paired', action='store_true',
+                        help='random problems in 16-bit types also in f32, those with channels last also in planes')
     parser.add_argument('--csv', metavar='FILE')
     parser.add_argument('--svg', metavar='FILE', help='bars; of random problems a curve')
     parser.add_argument('--markdown', metavar='FILE', help='put the table between the marks of this page')
@@ -353,8 +373,10 @@ def parse():
     options.rows = options.rows or HERE / ('rows_cuda.txt' if options.device == 'cuda' else 'rows.txt')
     if options.random is not None and options.random < 1:
         parser.error('--random: at least 1')
-    if options.markdown and (options.random or options.problem):
-        parser.error('--markdown: the page has the rows of the files')
+    if options.paired and not options.random:
+        parser.error('--paired: of random problems')
+    if options.markdown and options.problem:
+        parser.error('--markdown: the page has rows of files or random problems')
     return options
 
 
@@ -375,7 +397,7 @@ def choose_rows(options, bench):
     if options.problem:
         rows = [('problem', options.problem)]
     elif options.random:
-        rows = draw.rows(options.random, options.seed, options.device)
+        rows = draw.rows_of_seeds(options.random, options.seed, options.device)
     else:
         rows = read_rows(options.rows) + (read_rows(options.more_rows) if options.more_rows else [])
     words = [word for word in options.filter.split(',') if word]
@@ -387,6 +409,13 @@ def choose_rows(options, bench):
     return chosen
 
 
+def drawn(options, rows):
+    """The line of the header that says which random problems these are."""
+    seed = 'each of the seeds' if len(options.seed) > 1 else 'seed'
+    text = f'- {len(rows)} random problems: {options.random} of {seed} {", ".join(map(str, options.seed))}'
+    return text + (f', those with {options.filter} in their names' if options.filter else '')
+
+
 def has_latency(options):
     """Whether the latencies of the runtime are measured as well: with the usual rows, where the filter lets them."""
     words = [word for word in options.filter.split(',') if word]
@@ -394,16 +423,27 @@ def has_latency(options):
     return usual and (not words or any(word in 'latency' for word in words))
 
 
-def measure_rows(bench, rows):
+def run_pairs(bench, name, line):
+    """The problem in another type or layout. Their results have kinds of their own, so that only pairs count them."""
+    found = []
+    for kind, other in draw.relatives(line):
+        for result in bench.run_row(name, other, alone=True):
+            result.kind = kind
+            found.append(result)
+    return found
+
+
+def measure_rows(bench, rows, paired):
     """Their results, each printed when it is there."""
     results, columns = [], bench.columns
     print(report.table_head(columns), flush=True)
     for number, (name, line) in enumerate(rows, 1):
         bench.progress.where = f'[{number}/{len(rows)}]'
-        for result in bench.run_row(name, line):
+        for result in bench.run_row(name, line) + (run_pairs(bench, name, line) if paired else []):
             bench.progress()
             print(report.table_line(columns, report.cells(columns, result)), flush=True)
             results.append(result)
+    bench.notes += report.remarks(bench.remarks)
     if any(result.noisy for result in results):
         bench.notes.append('~: other processes disturbed every measurement; not in the means.')
     return results
@@ -413,11 +453,13 @@ def write_files(options, bench, header, results):
     columns = bench.columns
     if options.csv:
         report.write_csv(options.csv, columns, results)
-    if options.svg:
-        write = distribution.write_svg if options.random else report.write_svg
-        write(options.svg, columns, '; '.join(line[2:] for line in header[:2]), results)
+    if options.svg and options.random:
+        curves.write_svg(options.svg, columns, [line[2:] for line in (*header[:2], header[-1])], results)
+    elif options.svg:
+        report.write_svg(options.svg, columns, '; '.join(line[2:] for line in header[:2]), results)
     if options.markdown:
-        report.write_markdown(options.markdown, columns, header, results, bench.notes)
+        write = distribution.write_markdown if options.random else report.write_markdown
+        write(options.markdown, columns, header, results, bench.notes)
 
 
 def open_bench(options):
@@ -448,9 +490,10 @@ def main():
         compare_methods(bench, rows)
         return 0
     header[-1] += f'; repeat with `{command()}`'
+    header += [drawn(options, rows)] if options.random else []
     print('\n'.join(header), end='\n\n')
-    results = measure_rows(bench, rows)
-    print('\n' + '\n'.join([*report.summary(bench.columns, results), *bench.notes]))
+    results = measure_rows(bench, rows, options.paired)
+    print('\n' + '\n'.join([*([] if options.random else report.summary(bench.columns, results)), *bench.notes]))
     if options.random and results:
         print('\n' + '\n'.join(distribution.summary(bench.columns, results, command)))
     if latency:

@@ -153,24 +153,27 @@ ATEN = {
     'adaptive_avg_pool3d': 'adaptive_avg_pool3d_backward(grad, like',
 }
 LOOP = '''
-def loop(grad: Tensor, like: Tensor, index: Tensor, out: Tensor, calls: int):
+def loop(grad: Tensor, like: Tensor, index: Tensor, out: Tensor, planar: Tensor, calls: int):
     for _ in range(calls):
         {}
 '''
 
 
 class Torch:
-    """Timed around a scripted loop: no interpreted Python within."""
+    """Timed around a scripted loop: no interpreted Python within. The form 'mean' is what autograd runs for a pool over
+    everything. The form 'copied' is for operators that read indices and write gradients as if they were planar,
+    whatever strides they have: it gets planar indices, as their forward would leave them, and copies its planar result
+    to where the row wants it."""
 
-    def __init__(self, torch, row, mean=False):
-        self.name, self.row = 'PyTorch mean' if mean else 'PyTorch', row
+    def __init__(self, torch, row, form=''):
+        self.name, self.row, self.form = f'PyTorch {form}'.strip(), row, form
         self.torch, self.tensors = torch, {}
         facts = row.facts
         windows = {name: list(getattr(facts, name)) for name in ('kernel', 'stride', 'pad', 'dilation')}
         step = 'torch.ops.aten.' + ATEN[facts.operator].format(
             **windows, ceil=bool(facts.ceil), include_pad=bool(facts.include_pad), divisor=facts.divisor or None)
-        step += ', grad_input=out)'
-        if mean:  # what autograd runs for a pool over everything
+        step += ', grad_input=planar)\n        out.copy_(planar)' if form == 'copied' else ', grad_input=out)'
+        if form == 'mean':
             step = f'torch.div(grad.expand(out.size()), {facts.into[2] * facts.into[3] * facts.into[4]}.0, out=out)'
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -179,6 +182,14 @@ class Torch:
             self.call(0, 1)
         except RuntimeError as error:
             raise Unable(str(error).strip().splitlines()[-1]) from error
+        if form == 'copied':  # not between timed calls: it would bring the indices into the caches
+            for a_set in range(facts.sets):
+                self.tensors_of(a_set)
+
+    def otherwise(self):
+        """How else it can be asked, where its result is wrong."""
+        planar = self.tensors_of(0)[3].is_contiguous()
+        return [] if planar or self.form else [Torch(self.torch, self.row, 'copied')]
 
     def tensor(self, address, dtype, elements, size, step):
         torch, facts = self.torch, self.row.facts
@@ -202,7 +213,11 @@ class Torch:
                 kind = INDICES if facts.index_bytes == 8 else WIDE_INDICES
                 index = self.tensor(row.address(a_set, kind), torch.int64, facts.index_elements, facts.out,
                                     facts.index_step)
-            self.tensors[a_set] = grad, torch.empty_like(out), index, out
+            planar = out
+            if self.form == 'copied':  # one for all sets
+                index = index.contiguous()
+                planar = self.tensors[0][4] if self.tensors else torch.empty(out.size(), dtype=dtype)
+            self.tensors[a_set] = grad, torch.empty_like(out), index, out, planar
         return self.tensors[a_set]
 
     def call(self, a_set, calls):
@@ -217,7 +232,7 @@ def torch_forms(torch, row):
     facts = row.facts
     forms = [Torch(torch, row)]
     if facts.operator == 'adaptive_avg_pool3d' and list(facts.out[2:]) == [1, 1, 1]:
-        forms.append(Torch(torch, row, mean=True))
+        forms.append(Torch(torch, row, 'mean'))
     return forms
 
 
@@ -225,6 +240,9 @@ def torch_forms(torch, row):
 
 class OneDnn:
     name = 'oneDNN'
+
+    def otherwise(self):
+        return []
 
     @staticmethod
     def library(folder):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of random problems leaves beside its rows: how shares and ratios are distributed, the worst problems with
-the commands that repeat them, the methods, and on wish a curve."""
+"""What a run of random problems leaves beside its rows: how shares and ratios are distributed, over all problems and
+by groups of them, the worst problems with the commands that repeat them, and on wish a part of a Markdown page.
+tools/check_means.py recomputes that part from its list of problems. curves.py draws."""
 
-import html
 import math
-import pathlib
 
 import report
 
 WORST = 5
 PERCENTILES = (10, 50, 90)
+SMALL, LARGE = 4 << 20, 32 << 20  # bytes, between the classes of sizes
 
 
 def percentile(values, percent):
@@ -17,35 +17,78 @@ def percentile(values, percent):
     return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
 
 
+# --- groups: of anything that has a line, floor bytes and a method ----------------------------------------------------
+
+def element_type(problem):
+    return problem.line.split()[1]
+
+
+def layout(problem):
+    return 'channels last' if {'nhwc', 'grad_in=permuted'} & set(problem.line.split()) else 'planar'
+
+
+def size(problem):
+    return 'below 4 MB' if problem.floor < SMALL else '4 to 32 MB' if problem.floor < LARGE else '32 MB and more'
+
+
+def operator(problem):
+    return problem.line.split()[0]
+
+
+def method(problem):
+    """Methods of maxima and of averages share some names."""
+    return f'{"max" if "max" in operator(problem) else "average"} {problem.method}'
+
+
+GROUPS = {'type': element_type, 'layout': layout, 'bytes': size, 'operator': operator, 'method': method}
+# Of groups in their table; others come in the order of their numbers of problems.
+ORDER = ('f32', 'f16', 'bf16', 'f64', 'planar', 'channels last', 'below 4 MB', '4 to 32 MB', '32 MB and more')
+# Groups that should be equally near to the limit: those in the second one can be the same problems (draw.relatives).
+COMPARED = (('type', 'f16', 'f32'), ('type', 'bf16', 'f32'), ('layout', 'channels last', 'planar'))
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+def compared(peers):
+    return [peer for peer, counts in peers.items() if counts]
+
+
+def ratios(results, peer, kind='cold'):
+    """Of the problems of that kind whose comparison with the peer counts."""
+    return [(r.ratio(peer), r) for r in report.with_ratio(results, peer) if r.kind == kind]
+
+
 def figures(peers, results):
     """What is distributed: a name, how a value is printed, and value and result of every problem that counts."""
     found = [('share of the limit', '.0%', [(r.share, r) for r in report.with_share(results)])]
-    for peer in (peer for peer, compared in peers.items() if compared):
-        found.append((f'{peer} / poolgrad', '.2f', [(r.ratio(peer), r) for r in report.with_ratio(results, peer)]))
+    found += [(f'{peer} / poolgrad', '.2f', ratios(results, peer)) for peer in compared(peers)]
+    found += [(f'{peer} / poolgrad, warm below 4 MB', '.2f', ratios(results, peer, 'warm')) for peer in compared(peers)]
     return [(name, form, values) for name, form, values in found if values]
 
 
-def table(widths, rows):
+def table(rows):
     """The first row is the head; all columns but the first are numbers."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
-    for cells in rows:
-        first, *rest = (cell.rjust(width) for cell, width in zip(cells, widths))
-        lines.append('| ' + ' | '.join([cells[0].ljust(len(first)), *rest]) + ' |')
+    for first, *rest in rows:
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(rest, widths[1:]))]
+        lines.append('| ' + ' | '.join(cells) + ' |')
     lines.insert(1, '|' + '-' * (widths[0] + 2) + '|' + '|'.join('-' * (width + 1) + ':' for width in widths[1:]) + '|')
     return lines
 
 
 def percentiles(peers, results):
     """On a busy machine mostly long calls are disturbed, so the shares are shown with the disturbed ones as well."""
-    rows = [['', 'problems', 'mean', *(f'{percent}th perc.' for percent in PERCENTILES), 'lowest']]
+    rows = [['', 'problems', 'mean', *(f'{percent}th perc.' for percent in PERCENTILES), 'lowest', 'slower in']]
     found = [(name, form, [value for value, _ in pairs]) for name, form, pairs in figures(peers, results)]
-    shares = [r.share for r in results if r.share]
+    shares = [r.share for r in results if r.share and r.kind == 'cold']
     if len(shares) > len(report.with_share(results)):
         found.append(('share, disturbed too', '.0%', shares))
     for name, form, values in found:
         shown = [report.geometric_mean(values), *(percentile(values, percent) for percent in PERCENTILES), min(values)]
-        rows.append([name, str(len(values)), *(format(value, form) for value in shown)])
-    return table([20, 8, 8, 10, 10, 10, 8], rows)
+        slower = str(sum(value < 1 for value in values)) if ' / ' in name else '-'
+        rows.append([name, str(len(values)), *(format(value, form) for value in shown), slower])
+    return table(rows)
 
 
 def worst(peers, results, repeat):
@@ -54,76 +97,93 @@ def worst(peers, results, repeat):
     for name, form, pairs in figures(peers, results):
         lines += ['', f'Lowest {name}:']
         for value, result in sorted(pairs, key=lambda pair: pair[0])[:WORST]:
-            lines.append(f'{value:>6{form}}  {result.name:8} {repeat(result.line)}')
+            lines.append(f'{value:>6{form}}  {result.name:12} {repeat(result.line)}')
     return lines
 
 
-def method(result):
-    """Methods of maxima and of averages share some names."""
-    return f'{"max" if "max" in result.line.split()[0] else "average"} {result.method}'
+def group_table(peers, results, heading):
+    """How often each group occurs, how near its problems come to the limit, and each peer's mean ratio in it."""
+    group_of, sound, members = GROUPS[heading], report.with_share(results), {}
+    for result in sound:
+        members.setdefault(group_of(result), []).append(result)
+    rows = [[heading, 'problems', 'share', 'lowest', 'in', *compared(peers)]]
+    for name in sorted(members, key=lambda name: (ORDER.index(name) if name in ORDER else -len(members[name]), name)):
+        group = members[name]
+        least = min(group, key=lambda member: member.share)
+        means = []
+        for peer in compared(peers):
+            values = [ratio for ratio, r in ratios(results, peer) if group_of(r) == name]
+            means.append(f'{report.geometric_mean(values):.2f}' if values else '-')
+        mean = report.geometric_mean([member.share for member in group])
+        rows.append([name, str(len(group)), f'{mean:.0%}', f'{least.share:.0%}', least.name, *means])
+    return table(rows)
 
 
-def operator(result):
-    return result.line.split()[0]
+def pairs(results):
+    """Groups that should be equal, each problem beside its relative: the mean shares of both, and their difference."""
+    relatives = {(r.name, r.kind): r for r in results if r.share and r.sound('twin')}
+    rows = [['pairs', 'problems', 'share', 'relative', 'points']]
+    for heading, one, other in COMPARED:
+        found = [(r.share, relatives[r.name, f'as {other}'].share) for r in report.with_share(results)
+                 if GROUPS[heading](r) == one and (r.name, f'as {other}') in relatives]
+        if found:
+            mine, theirs = (report.geometric_mean(shares) for shares in zip(*found))
+            points = f'{100 * (mine - theirs):+.0f}'
+            rows.append([f'{one} as {other}', str(len(found)), f'{mine:.0%}', f'{theirs:.0%}', points])
+    return ['', *table(rows)] if len(rows) > 1 else []
 
 
-def groups(results, heading, group_of):
-    """How often each group occurs, and how near its problems come to the limit."""
-    found = {}
-    for result in report.with_share(results):
-        found.setdefault(group_of(result), []).append(result)
-    rows = [[heading, 'problems', 'share', 'lowest', 'in']]
-    for name, members in sorted(found.items(), key=lambda group: -len(group[1])):
-        least = min(members, key=lambda member: member.share)
-        mean = report.geometric_mean([member.share for member in members])
-        rows.append([name, str(len(members)), f'{mean:.0%}', f'{least.share:.0%}', least.name])
-    return table([24, 8, 8, 8, 9], rows)
+def left_out(peers, results):
+    """Comparisons that were measured and do not count."""
+    count = sum(any(r.ratio(peer) for peer in compared(peers)) and not r.counted for r in results if r.kind == 'cold')
+    why = 'Not in the ratios, since poolgrad reads int32 indices there and the others more'
+    return ['', f'{why}: {count} problems.'] if count else []
+
+
+def tables(peers, results):
+    lines = [*percentiles(peers, results), *left_out(peers, results), *pairs(results)]
+    for heading in GROUPS:
+        lines += ['', *group_table(peers, results, heading)]
+    return lines
 
 
 def summary(peers, results, repeat):
-    return [*percentiles(peers, results), *worst(peers, results, repeat), '',
-            *groups(results, 'method', method), '', *groups(results, 'operator', operator)]
+    return [*tables(peers, results), *worst(peers, results, repeat)]
 
 
-# --- SVG ----------------------------------------------------------------------------------------------
+# --- Markdown ---------------------------------------------------------------------------------------------------------
 
-LEFT, TOP, WIDTH, HEIGHT = 60, 64, 620, 360
-
-
-def curves(peers, results):
-    """Shares of the limit in ascending order, ours and the peers'; a peer's of those problems that it computes."""
-    sound = report.with_share(results)
-    found = {'poolgrad': [r.share for r in sound]}
-    for peer in (peer for peer in peers if peer in report.MARKS):
-        found[peer] = [r.limit_us / r.peers_us[peer] for r in sound if r.ratio(peer) and r.sound(peer)]
-    return {name: sorted(shares) for name, shares in found.items() if shares}
+def cell(value, form, sound, counted=True):
+    """A number that counts; else one that is no number to a reader of tables."""
+    text = report.show(value, form)
+    return text if value is None else f'~{text}' if not sound else text if counted else f'({text})'
 
 
-def write_svg(path, peers, header, results):
-    """Over each fraction of the problems, the share of the limit that all those to the right reach."""
-    def x(fraction):
-        return LEFT + WIDTH * fraction
+def problem_list(peers, results):
+    """A line for each problem: cold, the relatives' shares, warm. It has a digit more than the means made of it."""
+    others = {(r.name, r.kind): r for r in results if r.kind != 'cold'}
+    kinds = [kind for kind in ('as f32', 'as planar') if any(kind == of for _, of in others)]
+    warm = any(kind == 'warm' for _, kind in others)
+    heads = ['row', 'problem', 'bytes', 'us', 'share', *kinds, *(f'{peer} ratio' for peer in compared(peers))]
+    heads += [f'{peer} warm' for peer in compared(peers)] if warm else []
+    lines = ['| ' + ' | '.join([*heads, 'method']) + ' |', '|---|---|' + '---:|' * (len(heads) - 2) + '---|']
+    for r in (r for r in results if r.kind == 'cold'):
+        cells = [r.name, f'`{r.line}`', f'{r.floor:,}', report.digits(r.us, 'poolgrad' in r.noisy),
+                 cell(r.share, '.1%', r.sound('twin'))]
+        relatives = [others.get((r.name, kind)) for kind in kinds]
+        cells += [cell(other.share, '.1%', other.sound('twin')) if other else '-' for other in relatives]
+        cells += [cell(r.ratio(peer), '.3f', r.sound(peer), r.counted) for peer in compared(peers)]
+        if warm:
+            again = others.get((r.name, 'warm'))
+            cells += [cell(again.ratio(peer), '.3f', again.sound(peer)) if again else '-' for peer in compared(peers)]
+        lines.append('| ' + ' | '.join([*cells, r.method]) + ' |')
+    return lines
 
-    def y(share):
-        return TOP + HEIGHT * (1 - min(share, report.MOST) / report.MOST)
 
-    def text(at, below, words, anchor='start', size=10):
-        place = f'x="{at:.1f}" y="{below:.1f}" font-size="{size}" text-anchor="{anchor}"'
-        return f'<text {place}>{html.escape(words)}</text>'
-
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 30}" height="{TOP + HEIGHT + 44}" '
-             'font-family="sans-serif" fill="#222">', '<rect width="100%" height="100%" fill="#fff"/>',
-             text(10, 20, 'Share of the limit over random problems, worst first; higher is better', size=14),
-             text(10, 38, header), text(x(0.5), TOP + HEIGHT + 34, 'fraction of the problems', 'middle')]
-    for percent in range(0, int(report.MOST * 100) + 1, 25):
-        at, colour = y(percent / 100), '#222' if percent == 100 else '#ddd'
-        lines += [f'<line x1="{LEFT}" y1="{at:.1f}" x2="{x(1)}" y2="{at:.1f}" stroke="{colour}"/>',
-                  text(LEFT - 6, at + 4, f'{percent} %', 'end')]
-    lines += [text(x(percent / 100), TOP + HEIGHT + 16, f'{percent} %', 'middle') for percent in range(0, 101, 10)]
-    for place, (name, shares) in enumerate(curves(peers, results).items()):
-        colour = report.MARKS.get(name, '#2563eb')
-        points = ' '.join(f'{x((i + 0.5) / len(shares)):.1f},{y(share):.1f}' for i, share in enumerate(shares))
-        lines += [f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>',
-                  f'<rect x="{LEFT + 160 * place}" y="49" width="10" height="4" fill="{colour}"/>',
-                  text(LEFT + 160 * place + 14, 56, f'{name} ({len(shares)} problems)')]
-    pathlib.Path(path).write_text('\n'.join([*lines, '</svg>', '']), encoding='utf-8')
+def write_markdown(path, peers, header, results, notes):
+    name = 'random cuda' if peers is report.CUDA_PEERS else 'random'
+    count = sum(r.kind == 'cold' for r in results)
+    text = [*header, '', *tables(peers, results), '', *notes, '',
+            '<details markdown>', f'<summary>All {count} problems</summary>', '',
+            f'<!-- table {name} -->', *problem_list(peers, results), '', '</details>']
+    report.put_between_marks(path, f'bench {name}', text)

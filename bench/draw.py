@@ -21,7 +21,7 @@ the next one; all else is equally likely. A window that does not fit its padded 
 so is a plane that is larger than the bytes.
 
     python3 bench/draw.py 60 1             the 60 problems of seed 1, as rows for bench.py --rows
-    python3 bench/draw.py 60 1 cuda        those for a GPU
+    python3 bench/draw.py 60 1,2 cuda      60 of seed 1 and 60 of seed 2, for a GPU
 """
 
 import dataclasses
@@ -186,8 +186,36 @@ def rows(count, seed, device='cpu'):
     return found
 
 
+def relatives(line):
+    """What a problem is compared with so that all else is equal: one in a 16-bit type with the same problem in f32, of
+    half as many images where there are several, so that the bytes are about the same; one with channels last with the
+    same problem in planes. Names for their results, and their lines."""
+    words, found = line.split(), []
+    if words[1] in ('f16', 'bf16'):
+        batch, rest = next(word for word in words if word.startswith('in=')).removeprefix('in=').split('x', 1)
+        images = f'in={(int(batch) + 1) // 2}x{rest}'
+        found.append(('as f32', ' '.join([words[0], 'f32', *(images if word.startswith('in=') else word
+                                                              for word in words[2:])])))
+    planes = [word for word in words if word not in f'nhwc {LAST_MAX}'.split()]
+    return found + ([('as planar', ' '.join(planes))] if planes != words else [])
+
+
+def seeds_of(text):
+    """A list such as 201,202,203."""
+    seeds = [int(word) for word in text.split(',')]
+    if len(set(seeds)) < len(seeds):
+        raise ValueError('a seed is there twice')
+    return seeds
+
+
+def rows_of_seeds(count, seeds, device='cpu'):
+    """So many problems of each seed. With several seeds a name has its seed in it: mp2.201.1."""
+    return [(name.replace('.', f'.{seed}.') if len(seeds) > 1 else name, line)
+            for seed in seeds for name, line in rows(count, seed, device)]
+
+
 if __name__ == '__main__':
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    for name, line in rows(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]):
+    for name, line in rows_of_seeds(int(sys.argv[1]), seeds_of(sys.argv[2]), *sys.argv[3:]):
         print(f'{name}: {line}')

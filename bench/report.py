@@ -14,6 +14,9 @@ from typing import Optional
 CPU_PEERS = {'PyTorch': True, 'oneDNN': True}
 CUDA_PEERS = {'PyTorch': True, 'determ.': False, 'cuDNN': True, 'atomics': False}
 NONE = math.inf  # the time of what a peer refuses to compute that way
+# What a page says of the rows in which one of these forms was the peer's fastest.
+REMARKS = {'PyTorch mean': 'PyTorch\'s time is that of the backward of mean',
+           'PyTorch copied': 'PyTorch\'s operator writes planar memory only, and its time includes a copy'}
 
 
 @dataclasses.dataclass
@@ -100,6 +103,11 @@ def disagreement(row, peer, difference):
     return f'{row}: {peer} is left out, since it differs by {difference:.2g} of the largest value.'
 
 
+def remarks(found):
+    """found: the names of rows for each form that needs a remark."""
+    return [f'{REMARKS[form]}: {", ".join(dict.fromkeys(names))}.' for form, names in found.items()]
+
+
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
@@ -150,12 +158,16 @@ def write_csv(path, peers, results):
 
 
 def write_markdown(path, peers, header, results, notes):
-    """Replaces what stands between the two marks of the page, or makes a page. A GPU has its own marks."""
+    """A GPU has its own marks."""
     text = [*header, '', table_head(peers), *(table_line(peers, cells(peers, r)) for r in results), '',
             *summary(peers, results), *notes]
-    mark = 'bench cuda' if peers is CUDA_PEERS else 'bench'
+    put_between_marks(path, 'bench cuda' if peers is CUDA_PEERS else 'bench', text)
+
+
+def put_between_marks(path, mark, lines):
+    """Replaces what stands between the two marks of the page; a page without them gets them at its end."""
     begin, end = f'<!-- {mark}: begin -->', f'<!-- {mark}: end -->'
-    block = f'{begin}\n' + '\n'.join(text) + f'\n{end}'
+    block = f'{begin}\n' + '\n'.join(lines) + f'\n{end}'
     page = pathlib.Path(path)
     old = page.read_text(encoding='utf-8') if page.exists() else ''
     if begin in old and end in old:

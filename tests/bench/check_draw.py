@@ -86,6 +86,22 @@ def check_accepted(program, lines, least):
     return problems if len(moved) == len(lines) else problems + [f'{len(moved)} answers']
 
 
+def bytes_moved(program, lines):
+    done = subprocess.run([program], input='\n'.join(lines) + '\n', stdout=subprocess.PIPE, check=True,
+                          encoding='utf-8')
+    return [int(number) for number in done.stdout.split()]
+
+
+def check_bytes_of_relatives(program, lines):
+    """The same in planes. In f32 of half as many images they are a little less, since indices are no larger; where the
+    images cannot be halved they are up to twice as many."""
+    pairs = [(line, kind, other) for line in lines for kind, other in draw.relatives(line)]
+    before, after = (bytes_moved(program, [pair[at] for pair in pairs]) for at in (0, 2))
+    return [f'{line}, {kind}: {moved} bytes instead of {was}'
+            for (line, kind, _), was, moved in zip(pairs, before, after)
+            if not (moved == was if kind == 'as planar' else 0.5 * was <= moved <= 2 * was)]
+
+
 def check_repeats():
     rows = draw.rows(500, 1)
     checksum = zlib.crc32('\n'.join(f'{name}: {line}' for name, line in rows).encode())
@@ -97,11 +113,44 @@ def check_repeats():
     return problems
 
 
+def check_seeds():
+    """A list of seeds has the problems of each, under names that are unique and begin with their operators."""
+    rows = draw.rows_of_seeds(20, [1, 12, 2])
+    problems = [] if len({name for name, _ in rows}) == 60 else ['two problems of different seeds have one name']
+    if [line for _, line in rows] != [line for seed in (1, 12, 2) for _, line in draw.rows(20, seed)]:
+        problems.append('a list of seeds has other problems than its seeds')
+    if rows[0][0] != 'mp2.1.1' or rows[24][0] != 'aap3.12.5' or draw.rows_of_seeds(20, [7]) != draw.rows(20, 7):
+        problems.append(f'the names are {rows[0][0]}, {rows[24][0]}, {draw.rows_of_seeds(1, [7])[0][0]}')
+    for text in ('1,2,1', '1,', 'one'):
+        try:
+            problems.append(f'"{text}" is read as the seeds {draw.seeds_of(text)}')
+        except ValueError:
+            pass
+    return problems if draw.seeds_of('201,202') == [201, 202] else problems + ['201,202 are other seeds']
+
+
+def check_relatives():
+    """Each line but the ones that have none, in the order in which they are timed."""
+    wanted = {
+        'max_pool2d f16 i64 in=3x7x9x9 kernel=3 stride=2 nhwc': [
+            ('as f32', 'max_pool2d f32 i64 in=2x7x9x9 kernel=3 stride=2 nhwc'),
+            ('as planar', 'max_pool2d f16 i64 in=3x7x9x9 kernel=3 stride=2')],
+        'adaptive_avg_pool3d bf16 in=1x7x9x9x9 out=2x2x2 grad_out=permuted grad_in=permuted': [
+            ('as f32', 'adaptive_avg_pool3d f32 in=1x7x9x9x9 out=2x2x2 grad_out=permuted grad_in=permuted'),
+            ('as planar', 'adaptive_avg_pool3d bf16 in=1x7x9x9x9 out=2x2x2')],
+        'adaptive_max_pool3d f32 i32 in=4x7x9x9x9 out=2x2x2 grad_out=permuted grad_in=permuted indices=permuted': [
+            ('as planar', 'adaptive_max_pool3d f32 i32 in=4x7x9x9x9 out=2x2x2')],
+        'avg_pool2d f32 in=4x7x9x9 kernel=2 stride=2': [], 'adaptive_avg_pool3d f64 in=4x7x9x9x9 out=1x1x1': []}
+    return [f'the relatives of {line} are {draw.relatives(line)}' for line, found in wanted.items()
+            if draw.relatives(line) != found]
+
+
 def main():
-    program, problems = sys.argv[1], check_operators() + check_repeats()
+    program, problems = sys.argv[1], check_operators() + check_repeats() + check_seeds() + check_relatives()
     for device, least in ('cpu', 64 << 10), ('cuda', 16 << 20):
         lines = [line for _, line in draw.rows(COUNT, SEED, device)]
         problems += check_ranges(lines) + check_accepted(program, lines, least)
+        problems += check_bytes_of_relatives(program, lines[:200])
     print('\n'.join(problems[:20]) or f'{2 * COUNT} problems are as stated, and accepted')
     return 1 if problems else 0
 
