@@ -69,16 +69,6 @@ static __device__ __forceinline__ strips_band band_at(uint32_t table, uint32_t c
   return {words.x >> 16, words.x & 0xffff, words.y};
 }
 
-/* A band ends where the first of its windows does, or where another one begins. */
-static __device__ __forceinline__ int32_t band_end(const pg_axis_32 &a, pg_span outputs,
-                                                   int32_t end) {
-  if (outputs.begin < outputs.end) {
-    const pg_window_32 first = window(a, outputs.begin);
-    end = min(end, first.begin + (int32_t)first.length);
-  }
-  return outputs.end < a.out ? min(end, window(a, outputs.end).begin) : end;
-}
-
 static __device__ __forceinline__ void prepare_bands(const pg_axis_32 &a, pg_span cells,
                                                      int32_t first_output, int32_t output_bytes,
                                                      uint2 *to) {

@@ -100,6 +100,17 @@ static __device__ __forceinline__ pg_window_32 window(const pg_axis_32 &a, int32
   return {(int32_t)begin, over((uint32_t)(o + 1) * a.in + a.out - 1, a.second) - begin};
 }
 
+/* Where a band of cells ends that lie in the windows of these outputs: where the first of these
+ * windows does, or where another one begins. */
+static __device__ __forceinline__ int32_t band_end(const pg_axis_32 &a, pg_span outputs,
+                                                   int32_t end) {
+  if (outputs.begin < outputs.end) {
+    const pg_window_32 first = window(a, outputs.begin);
+    end = min(end, first.begin + (int32_t)first.length);
+  }
+  return outputs.end < a.out ? min(end, window(a, outputs.end).begin) : end;
+}
+
 /* How many cells a divisor counts for output o, as pg_window_extent. */
 static __device__ __forceinline__ int32_t extent(const pg_axis_32 &a, int32_t o, bool with_pad) {
   const pg_window_32 w = window(a, o);

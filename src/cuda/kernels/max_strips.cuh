@@ -1,42 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max pools with any windows, in two or three dimensions, planar or with channels that are
- * neighbours in memory: the method for what no special one fits.
+/* What the two methods share that compute max pools by strips: how strips are numbered, and what
+ * becomes of an index that is not where it should be.
  *
- * A thread computes a strip: some rows of one column of cells, in one channel or in V neighbouring
- * ones.  It reads every output in whose window its column lies, in their order, and adds those that
- * name one of its cells to a sum in shared memory, which no other thread touches.  So there is no
- * barrier, no conflict, and the order of each sum is that of the outputs.  An output is read by
- * every column of its window, mostly from a cache.  What a cell costs is the windows along W that
- * it lies in, divided by the stride along H; windows along H cost nothing.
- *
- * Lanes are numbered as cells lie in memory: along W and then through planes side by side, or
- * through channels and then along W.  A thread computes the same strip of several planes where
- * planes are small, so that what it knows about its windows is computed once.
+ * A strip is some rows of one column of cells, in one channel or in V neighbouring ones; one thread
+ * computes it.  Lanes are numbered as cells lie in memory: along W and then through planes side by
+ * side, or through channels and then along W.  A thread computes the same strip of several planes
+ * where planes are small, so that what it knows about its windows is computed once.
  *
  * An output whose index lies in its window is added exactly once.  So what was added is counted: by
  * a block that has whole planes, or by all blocks that share a unit, in the workspace.  If that is
  * not the number of outputs, some index is a stray or lies outside its plane.  The block, or the
  * last one of the unit, then looks at every index: it reports those outside, and computes again
  * what strays name, or sets flags for `mend`. */
+#ifndef PG_CUDA_MAX_STRIPS_CUH_
+#define PG_CUDA_MAX_STRIPS_CUH_
+
 #include "cuda/kernels/max_any.cuh"
 #include "cuda/kernels/max_recompute.cuh"
 
 enum {
   THREADS = 128,
+  PLANAR_ROWS = 32,      /* of a strip in one channel, at the most */
   MOST_WIDTH = 8192,     /* cells of a row: rows of a strip * width * width stay below 2^32 */
   LEAST_SUMS = 32,       /* of a thread, so that an item is soon computed again */
   FEW_STRAYS = 64,       /* of an item: only the cells that they name are computed again */
   WHOLE_CELLS = 1 << 16, /* of a plane that one block computes */
   BLOCKS = 12            /* of a processor, about */
-};
-
-/* What depends on the number of channels of a thread: rows of a strip at the most, outputs that are
- * loaded before the first is used, because a load takes long, and blocks that a processor has. */
-template <int V>
-struct strip_limits {
-  static constexpr int ROWS = V == 1 ? 32 : V == 2 ? 16 : V == 4 ? 12 : 8;
-  static constexpr int IN_FLIGHT = V == 8 ? 2 : 4;
-  static constexpr int BLOCKS_AT_ONCE = V == 1 ? 8 : 6;
 };
 
 /* A unit is what is numbered together: one plane, or some neighbouring channels of one n. */
@@ -90,130 +79,6 @@ static __device__ __forceinline__ uint32_t low_half(int64_t index) { return (uin
 static __device__ __forceinline__ uint32_t high_half(int32_t) { return 0; }
 static __device__ __forceinline__ uint32_t high_half(int64_t index) {
   return (uint32_t)((uint64_t)index >> 32);
-}
-
-/* The thread's sums: shared addresses, in which its own words are a fixed distance apart.  Behind
- * those of its cells is one that is never read, for outputs that name another cell: so that no
- * thread takes a branch of its own. */
-template <int V>
-struct strip_sums {
-  uint32_t first;
-  static constexpr uint32_t PITCH = THREADS * sizeof(float);
-  __device__ __forceinline__ uint32_t at(uint32_t row, int v) const {
-    return first + (row * V + v) * PITCH;
-  }
-};
-
-/* Adds V outputs to the cells of the strip that they name; returns how many did. */
-template <int V, typename E, typename I>
-static __device__ __forceinline__ int32_t add_named(const strip_plan &p, const strip &s,
-                                                    uint32_t width, const vector_of<I, V> &index,
-                                                    const vector_of<E, V> &grad,
-                                                    const strip_sums<V> &sums) {
-  int32_t named = 0;
-#pragma unroll
-  for (int v = 0; v < V; v++) {
-    const uint32_t behind = low_half(index.of[v]) - s.first;
-    const uint32_t row = __umulhi(behind, p.magic);
-    const uint32_t rest = (behind - row * width) | high_half(index.of[v]);
-    const bool own = rest == 0 && behind < s.reach;
-    const uint32_t sum = sums.at(own ? row : (uint32_t)p.rows, own ? v : 0);
-    shared_store(sum, shared_load(sum) + widened(grad.of[v]));
-    named += own;
-  }
-  return named;
-}
-
-/* --- Strips --- */
-
-/* Where the outputs of a slice lie.  Gradients and indices have the same strides. */
-template <typename E, typename I>
-struct slice_outputs {
-  const I *index;
-  const E *grad;
-  uint32_t on, down; /* from an output to the next along W and along H */
-};
-
-/* Outputs that are loaded before the first is used, because a load takes long: C of each row from
- * (oh, ow) on, and those of several rows.  ALL: none of them lies behind the last row. */
-template <int V, int C, bool ALL, typename E, typename I>
-static __device__ __forceinline__ int32_t add_batch(const strip_plan &p, const strip &s,
-                                                    uint32_t width, const slice_outputs<E, I> &from,
-                                                    int32_t oh, int32_t ow,
-                                                    const strip_sums<V> &sums) {
-  constexpr int IN_FLIGHT = strip_limits<V>::IN_FLIGHT;
-  vector_of<I, V> index[IN_FLIGHT];
-  vector_of<E, V> grad[IN_FLIGHT];
-  const uint32_t first =
-      (uint32_t)(oh - s.oh.begin) * from.down + (uint32_t)(ow - s.ow.begin) * from.on;
-#pragma unroll
-  for (int i = 0; i < IN_FLIGHT; i++) {
-    const bool there = (ALL || oh + i / C < s.oh.end) && (C == 1 || ow + i % C < s.ow.end);
-    const uint32_t at = first + (uint32_t)(i / C) * from.down + (uint32_t)(i % C) * from.on;
-#pragma unroll
-    for (int v = 0; v < V; v++) {
-      index[i].of[v] = -1; /* names no cell */
-      grad[i].of[v] = {};
-    }
-    if (there) {
-      index[i].load(from.index + at);
-      grad[i].load(from.grad + at);
-    }
-  }
-  int32_t named = 0;
-#pragma unroll
-  for (int i = 0; i < IN_FLIGHT; i++) named += add_named<V>(p, s, width, index[i], grad[i], sums);
-  return named;
-}
-
-/* The outputs of a slice in their order: where a batch has several rows, C is at least the number
- * of windows along W that a cell lies in, so that it has all of each row. */
-template <int V, int C, typename E, typename I>
-static __device__ __forceinline__ int32_t add_slice(const strip_plan &p, const strip &s,
-                                                    uint32_t width, const slice_outputs<E, I> &from,
-                                                    const strip_sums<V> &sums) {
-  constexpr int ROWS_AT_ONCE = strip_limits<V>::IN_FLIGHT / C;
-  int32_t named = 0, oh = s.oh.begin;
-  for (; oh + ROWS_AT_ONCE <= s.oh.end; oh += ROWS_AT_ONCE)
-    for (int32_t ow = s.ow.begin; ow < s.ow.end; ow += C)
-      named += add_batch<V, C, true>(p, s, width, from, oh, ow, sums);
-  if (ROWS_AT_ONCE > 1 && oh < s.oh.end && s.ow.begin < s.ow.end)
-    named += add_batch<V, C, false>(p, s, width, from, oh, s.ow.begin, sums);
-  return named;
-}
-
-/* One strip of a unit; the sums are zeros before and after it. */
-template <int V, int C, typename E, typename I>
-static __device__ __forceinline__ int32_t compute_strip(const max_job &j, const strip_plan &p,
-                                                        const strip &s, uint32_t unit,
-                                                        const strip_sums<V> &sums) {
-  const uint32_t n = over(unit, p.by_groups);
-  const int32_t c = (int32_t)(unit - n * p.by_groups.by) * p.unit_channels;
-  if (c + s.channel >= (int32_t)j.by_c.by) return 0; /* the last of an n may have fewer channels */
-  const int64_t outputs =
-      s.outputs_from + n * j.grad_strides.of[PG_N] + c * j.grad_strides.of[PG_C];
-  slice_outputs<E, I> from = {(const I *)j.index + outputs, (const E *)j.grad + outputs,
-                              (uint32_t)j.grad_strides.of[PG_W], (uint32_t)j.grad_strides.of[PG_H]};
-  int32_t named = 0;
-  for (int32_t od = s.od.begin; od < s.od.end; od++) {
-    named += add_slice<V, C, E, I>(p, s, (uint32_t)j.w.in, from, sums);
-    from.index += j.grad_strides.of[PG_D];
-    from.grad += j.grad_strides.of[PG_D];
-  }
-  E *out = (E *)j.in + s.cells_from + n * j.in_strides.of[PG_N] + c * j.in_strides.of[PG_C];
-#pragma unroll 4
-  for (int32_t row = 0; row < s.rows; row++) {
-    float sum[V];
-#pragma unroll
-    for (int v = 0; v < V; v++) {
-      const uint32_t from_sum = sums.at((uint32_t)row, v);
-      sum[v] = shared_load(from_sum);
-      shared_store(from_sum, 0);
-    }
-    put_vector<V>(out, sum);
-    out += j.in_strides.of[PG_H];
-  }
-  return named;
 }
 
 /* --- Indices that are not where they should be --- */
@@ -287,11 +152,12 @@ static __device__ __noinline__ void check_unit(const max_job &j, const strip_pla
   if (threadIdx.x == 0) report(j, bad);
 }
 
-/* An index of the block's items, which are whole planes, is not where it should be. */
-static __device__ __noinline__ void mend_items(const max_job &j, const strip_plan &p, int32_t v,
+/* An index of the block's items, which are whole planes, is not where it should be.  `cells` is how
+ * many sums the scratch has for each thread. */
+static __device__ __noinline__ void mend_items(const max_job &j, const strip_plan &p, int32_t cells,
                                                bad_indices *bad) {
   __shared__ int32_t strays;
-  const int32_t warp = (int32_t)threadIdx.x / 32, cells = max(p.rows * v, (int32_t)LEAST_SUMS);
+  const int32_t warp = (int32_t)threadIdx.x / 32;
   const pg_span items = items_of_block(j, p);
   for (int32_t i = items.begin; i < items.end; i++) {
     if (threadIdx.x == 0) strays = 0;
@@ -314,17 +180,16 @@ struct block_share {
   uint32_t unit, unit_end, strip, strip_end;
 };
 
-template <bool CUT>
-static __device__ __forceinline__ block_share share_of(const strip_plan &p) {
+static __device__ __forceinline__ block_share share_of(const strip_plan &p, bool cuts) {
   block_share b = {blockIdx.x * (uint32_t)p.units, 0, threadIdx.x, (uint32_t)p.strips};
-  if (CUT) {
+  if (cuts) {
     b.unit = over(blockIdx.x, p.by_blocks);
     const uint32_t first = (blockIdx.x - b.unit * p.by_blocks.by) * (uint32_t)p.strips_of_block;
     b.strip += first;
     b.strip_end = min(b.strip_end, first + (uint32_t)p.strips_of_block);
   }
   b.unit_end = min(b.unit + (uint32_t)p.units, (uint32_t)p.all_units);
-  if (!CUT && p.beside > 1) {
+  if (!cuts && p.beside > 1) {
     const uint32_t nth = over(threadIdx.x, p.by_strips);
     b.strip -= nth * p.by_strips.by;
     b.unit = nth < (uint32_t)p.beside ? b.unit + nth : b.unit_end;
@@ -332,36 +197,27 @@ static __device__ __forceinline__ block_share share_of(const strip_plan &p) {
   return b;
 }
 
-template <int V, bool CUT, int C, typename E, typename I>
-static __global__ void __launch_bounds__(THREADS, strip_limits<V>::BLOCKS_AT_ONCE)
-    max_strips(const __grid_constant__ max_job j, const __grid_constant__ strip_plan p) {
+/* Called by all threads at the end, with what each has added. */
+static __device__ __forceinline__ void check_block(const max_job &j, const strip_plan &p,
+                                                   int32_t named, int32_t cells) {
   __shared__ bad_indices bad;
   __shared__ int32_t named_by_block, outputs_of_block;
   if (threadIdx.x == 0) {
     clear(&bad);
     named_by_block = outputs_of_block = 0;
   }
-  const strip_sums<V> sums = {shared_address(pg_max_any_scratch + threadIdx.x)};
-  for (int32_t i = 0; i <= p.rows * V; i++) shared_store(sums.first + i * sums.PITCH, 0);
   __syncthreads();
-  const block_share b = share_of<CUT>(p);
-  int32_t named = 0;
-  for (uint32_t number = b.strip; number < b.strip_end; number += THREADS) {
-    const strip s = strip_of(j, p, V, number);
-    for (uint32_t unit = b.unit; unit < b.unit_end; unit += (uint32_t)p.beside)
-      named += compute_strip<V, C, E, I>(j, p, s, unit, sums);
-  }
   atomicAdd(&named_by_block, named);
-  if (!CUT) {
+  if (j.flags == nullptr) {
     const pg_span items = items_of_block(j, p);
     for (int32_t i = items.begin + (int32_t)threadIdx.x; i < items.end; i += THREADS)
       atomicAdd(&outputs_of_block, box_32(j.cut, (uint32_t)i).planes * (int32_t)j.outputs);
   }
   __syncthreads();
-  if (CUT)
+  if (j.flags != nullptr)
     check_unit(j, p, over(blockIdx.x, p.by_blocks), named_by_block, &bad);
   else if (named_by_block != outputs_of_block)
-    mend_items(j, p, V, &bad);
+    mend_items(j, p, cells, &bad);
 }
 
 /* --- On the host --- */
@@ -412,7 +268,7 @@ static pg_tiling tile_strips(const pg_facts &f, int64_t element_bytes) {
   t.w = p.w.in;
   t.planes = unit;
   if (!f.neighbours) {
-    const int64_t rows = rows_of_strip(p, strip_limits<1>::ROWS);
+    const int64_t rows = rows_of_strip(p, PLANAR_ROWS);
     const int64_t strips = p.d.in * pg_ceil_div(p.h.in, rows) * p.w.in;
     const int64_t beside = strips < THREADS ? THREADS / strips : 1;
     t.planes = least(units, beside * between(1, units / (beside * processors * BLOCKS), 16));
@@ -420,16 +276,13 @@ static pg_tiling tile_strips(const pg_facts &f, int64_t element_bytes) {
   return pg_tile_boxes(&p, &t);
 }
 
-static bool fits(const pg_problem *problem, pg_tiling *tiling) {
-  const pg_facts &f = problem->facts;
-  const pg_max_backward &a = problem->args.max_backward;
-  if (!fits_32_bits(f.pool) || f.pool.w.in < 2 || f.pool.w.in > MOST_WIDTH ||
-      !same_strides(a.out_strides, a.index_strides, f.pool) ||
-      !has_small_planes(a.out_strides, f.pool))
-    return false;
-  if (!f.neighbours && (f.has_depth || 2 * f.outputs < f.cells)) return false;
-  *tiling = tile_strips(f, problem->dtype == ACL_FLOAT ? 4 : 2);
-  return counts_outputs(f, *tiling) && f.outputs > 0;
+/* What both methods need: 32 bits, and gradients and indices that lie alike. */
+static bool fits_strips(const pg_problem &problem) {
+  const pg_facts &f = problem.facts;
+  const pg_max_backward &a = problem.args.max_backward;
+  return fits_32_bits(f.pool) && f.pool.w.in > 1 && f.pool.w.in <= MOST_WIDTH && f.outputs > 0 &&
+         same_strides(a.out_strides, a.index_strides, f.pool) &&
+         has_small_planes(a.out_strides, f.pool);
 }
 
 static strip_plan strip_plan_of(const max_job &j, int64_t v, int64_t most_rows) {
@@ -461,21 +314,8 @@ static strip_plan strip_plan_of(const max_job &j, int64_t v, int64_t most_rows) 
   return s;
 }
 
-template <int V, typename E, typename I>
-static cudaError_t run_vectors(const pg_cuda_call *call, const max_job &j) {
-  constexpr int MANY = strip_limits<V>::IN_FLIGHT;
-  const strip_plan p = strip_plan_of(j, V, strip_limits<V>::ROWS);
-  const int64_t sums = (int64_t)p.rows * V + 1;
-  const int64_t bytes = scratch_bytes(THREADS, sums < LEAST_SUMS ? (int64_t)LEAST_SUMS : sums);
-  if (pg_tiling_cuts(&j.tiling))
-    return launch(call, max_strips<V, true, MANY, E, I>, (int64_t)p.all_units * p.blocks, THREADS,
-                  bytes, j, p);
-  const int64_t windows = call->task->problem.facts.w_windows;
-  return launch(call,
-                windows <= 1   ? max_strips<V, false, 1, E, I>
-                : windows <= 2 ? max_strips<V, false, 2, E, I>
-                               : max_strips<V, false, MANY, E, I>,
-                pg_ceil_div(j.items, p.items), THREADS, bytes, j, p);
+static int64_t blocks_of(const max_job &j, const strip_plan &p) {
+  return j.flags != nullptr ? (int64_t)p.all_units * p.blocks : pg_ceil_div(j.items, p.items);
 }
 
 /* Can threads have v channels? */
@@ -488,29 +328,15 @@ static bool has_vectors_of(const max_job &j, int64_t v) {
          is_vector(j.index, j.index_strides, sizeof(I), c, least(16, index_bytes));
 }
 
-template <typename E, typename I>
-static cudaError_t run_as(const pg_cuda_call *call) {
-  constexpr int MOST = 16 / sizeof(E);
-  const max_job j = max_job_of(call);
-  if (has_vectors_of<E, I>(j, MOST)) return run_vectors<MOST, E, I>(call, j);
-  if (has_vectors_of<E, I>(j, 2)) return run_vectors<2, E, I>(call, j);
-  return run_vectors<1, E, I>(call, j);
-}
-
-static cudaError_t run(const pg_cuda_call *call) {
-  return with_max_types(call,
-                        [call](auto e, auto i) { return run_as<decltype(e), decltype(i)>(call); });
-}
-
 /* Flags, and the counts of units, where planes are cut. */
-static int64_t workspace(const pg_tiling *tiling) {
+static int64_t strips_workspace(const pg_tiling *tiling) {
   const int64_t flags = flag_bytes(tiling);
   return flags == 0 ? 0 : flags + tiling->plane_items * (int64_t)sizeof(unit_count);
 }
 
-static cudaError_t mend(const pg_cuda_call *call) {
+static cudaError_t mend_strips(const pg_cuda_call *call) {
   return call->task->choice.tiling.interleaved ? pg_cuda_mend_channels(call)
                                                : pg_cuda_mend_planes(call);
 }
 
-PG_CUDA_METHOD(max_strips) = {"strips", fits, workspace, run, mend};
+#endif
