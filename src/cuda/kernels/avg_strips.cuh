@@ -11,6 +11,16 @@
 /* Entries that the loop over rows of outputs computes at once; tables have a multiple of it. */
 enum { STRIPS_TOGETHER = 4 };
 
+/* Which planes a thread computes at once. */
+enum strips_planes {
+  ONE_PLANE,
+  CHANNELS, /* four that are neighbours in memory: one access for all */
+  APART     /* four at the same distance from each other: an access for each */
+};
+
+/* Threads of a block, where they have one plane and where they have four. */
+enum { STRIPS_OF_ONE = 256, STRIPS_OF_FOUR = 128 };
+
 struct avg_strips_plan {
   /* Lanes are counted along C where channels are neighbours (by fours if these are computed at
    * once), then along W, then over groups.  A lane has every groups-th number, which is a plane, an
