@@ -12,16 +12,17 @@
  *   add      expanded rows along H, and those sums along D: result rows of elements
  *   copy     16 bytes at a time, also where they lie in two rows
  *
- * It is fast where bands have several rows, because most of the work is then copying.  Where
- * windows overlap, a cell costs the sum of its windows along the axes and not their product, but
- * everything goes through shared memory twice.  If quotients, expanded rows and result rows of even
- * one row of cells are too much for shared memory, the problem is left to avg_strips. */
+ * It is fast where bands have several rows, because most of the work is then copying.  Where they
+ * have few, everything goes through shared memory twice and each step waits for the one before, so
+ * these problems are left to avg_strips, and so are those of which even one row of cells has too
+ * many quotients, expanded rows and result rows for shared memory. */
 #include "cuda/kernels/avg_job.cuh"
 #include "cuda/kernels/scratch_layout.cuh"
 
 enum {
   THREADS = 256,
   SCRATCH_BYTES = 44 * 1024, /* at most, so that a multiprocessor has room for several blocks */
+  LEAST_BAND = 4,            /* rows of a band, on average */
   MOST_CELLS = 1 << 18,      /* of a box */
   FEW_CELLS = 8192,          /* a box is not cut below this to get more blocks */
   TOGETHER_CELLS = 32768,    /* small planes come together in a box up to this */
@@ -379,6 +380,11 @@ static int64_t box_count(const pg_pooling &p, const avg_rows_plan &r) {
   return pg_ceil_div(p.n * p.c, r.planes) * r.d_items * r.h_items;
 }
 
+/* How many bands an axis has, or a few more. */
+static int64_t bands_of(const pg_axis &a, int64_t windows) {
+  return least(a.in, windows > 1 ? 2 * a.out : a.out);
+}
+
 static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_facts &f = problem->facts;
   const pg_pooling &p = f.pool;
@@ -386,6 +392,8 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   if (!fits_avg_planes(*problem) || !f.in.all || f.outputs == 0) return false;
   if (p.w.in < 16 / bytes || p.w.in > MOST_LENGTH) return false;
   if (p.w.out > MOST_LENGTH || p.h.out > MOST_LENGTH || p.d.out > MOST_LENGTH) return false;
+  const int64_t bands = bands_of(p.d, f.d_windows) * bands_of(p.h, f.h_windows);
+  if (p.d.in * p.h.in < LEAST_BAND * bands) return false;
   *tiling = tile_avg_planes(f);
   avg_rows_plan r = {};
   return plan_boxes(p, bytes, &r) >= 0 && box_count(p, r) < INT32_MAX;

@@ -11,12 +11,28 @@
 /* Entries that the loop over rows of outputs computes at once; tables have a multiple of it. */
 enum { STRIPS_TOGETHER = 4 };
 
+/* Which planes a thread computes at once. */
+enum strips_planes {
+  ONE_PLANE,
+  CHANNELS, /* four that are neighbours in memory: one access for all */
+  APART     /* four at the same distance from each other: an access for each */
+};
+
+/* Threads of a block, where they have one plane and where they have four. */
+enum { STRIPS_OF_ONE = 256, STRIPS_OF_FOUR = 128 };
+
 struct avg_strips_plan {
-  /* Lanes are counted along C by vectors where channels are neighbours, then along W, then over
-   * groups of planes.  A lane has every groups-th plane, or every groups-th n. */
-  uint32_t lanes, groups, planes;
+  /* Lanes are counted along C where channels are neighbours (by fours if these are computed at
+   * once), then along W, then over groups.  A lane has every groups-th number, which is a plane, an
+   * n, or four of them. */
+  uint32_t lanes, groups, numbers;
   pg_divider by_vectors, by_looped_channels;
-  int64_t grad_step, in_step; /* bytes from a plane of a lane to its next one */
+  int64_t grad_step, in_step; /* bytes from the planes of a lane to its next ones */
+  /* Four planes at once: */
+  uint32_t grad_distance, in_distance; /* bytes from one to the next */
+  uint32_t last_four;                  /* the first plane of the last four */
+  uint32_t shifted;                    /* their number, for which the step is too long by: */
+  int64_t grad_back, in_back;
   /* Bytes from an output or a cell to the next one: */
   uint32_t grad_w, grad_h, in_h, in_d;
   /* Boxes: */
@@ -24,12 +40,11 @@ struct avg_strips_plan {
   pg_divider by_boxes, by_h_items;
   /* Divisors: */
   bool exact;      /* all quotients need true divisions */
-  pg_divisor one;  /* if all outputs have the same */
   int32_t least_w; /* the smallest extent of a window along W; */
   int32_t classes; /* extents from there on */
   /* Words of the scratch where tables begin: */
   int32_t offset;         /* for each entry: bytes to its row of outputs; only with depth */
-  int32_t divisor;        /* for each entry: a divisor for each class; not if all have the same */
+  int32_t divisor;        /* for each entry: a divisor for each class */
   int32_t band_d, band_h; /* for each slice and row of the box: the band from there on */
   int32_t class_of;       /* for each lane: where the divisors of its outputs along W are */
   int32_t sums;           /* for each entry: the sums of all lanes */
