@@ -146,10 +146,11 @@ static strips_loop loop_of(const pg_problem &problem, bool by_channels) {
 }
 
 /* Four planes at once, if they are the same distance apart.  The last four may overlap those before
- * them, which are then written twice with the same bits. */
-static bool has_fours(const strips_loop &loop) {
-  return loop.planes >= 4 && loop.grad >= 0 && loop.grad < LONGEST_STRIDE && loop.in >= 0 &&
-         loop.in < LONGEST_STRIDE;
+ * them, which are then written twice with the same bits.  Not for rows of 16-bit elements: four
+ * short stores to places apart wait for the memory pipeline longer than is gained (measured). */
+static bool has_fours(const strips_loop &loop, int64_t element_bytes) {
+  return (loop.by_channels || element_bytes > 2) && loop.planes >= 4 && loop.grad >= 0 &&
+         loop.grad < LONGEST_STRIDE && loop.in >= 0 && loop.in < LONGEST_STRIDE;
 }
 
 static bool plan_lanes(const pg_problem &problem, const strips_loop &loop, avg_strips_launch *l) {
@@ -195,7 +196,7 @@ static bool plan_lanes(const pg_problem &problem, const strips_loop &loop, avg_s
 static bool plan_launch(const pg_problem &problem, bool aligned, avg_strips_launch *l) {
   const pg_facts &f = problem.facts;
   const strips_loop loop = loop_of(problem, aligned || counts_channels(problem));
-  l->at_once = aligned ? CHANNELS : has_fours(loop) ? APART : ONE_PLANE;
+  l->at_once = aligned ? CHANNELS : has_fours(loop, element_bytes(problem)) ? APART : ONE_PLANE;
   l->v = l->at_once == ONE_PLANE ? 1 : 4;
   l->threads = l->at_once == ONE_PLANE ? STRIPS_OF_ONE : STRIPS_OF_FOUR;
   const int64_t usual = USUAL_ENTRIES * (l->at_once == ONE_PLANE ? 2 : 1);

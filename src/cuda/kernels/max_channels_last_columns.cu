@@ -10,7 +10,7 @@
  * indices point out of their windows.  If one does, code that seldom runs walks down the column
  * again, checks each index, sets item flags and reports.  Where items are whole planes there are no
  * flags, and the block computes its item again.  Tensors whose addresses are not aligned are left
- * to max_scatter_strips. */
+ * to max_strips. */
 #include "cuda/kernels/channels_last_columns.cuh"
 #include "cuda/kernels/max_any.cuh"
 
@@ -236,7 +236,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_max_backward &a = problem->args.max_backward;
   const int64_t far = INT32_MAX / 8; /* distances to neighbouring outputs have 32 bits */
   if (!f.channels_last || f.has_depth || lead_of(f.pool) < 0) return false;
-  if (!pg_cuda_max_scatter_strips.fits(problem, tiling)) return false; /* see `run` */
+  if (!pg_cuda_max_strips.fits(problem, tiling)) return false; /* see `run` */
   if (a.index_strides.of[PG_W] > far || a.out_strides.of[PG_W] > far) return false;
   if (!has_vectors(a.in_strides, f.pool.c, CHANNELS) ||
       !has_vectors(a.out_strides, f.pool.c, CHANNELS) ||
@@ -270,11 +270,11 @@ static bool is_aligned(const pg_problem &problem) {
          (uintptr_t)a.index % 16 == 0;
 }
 
-/* Also for max_scatter_strips, which needs more than flags. */
-static int64_t workspace(const pg_tiling *tiling) { return pg_cuda_max_scatter_strips.workspace(tiling); }
+/* Also for max_strips, which needs more than flags. */
+static int64_t workspace(const pg_tiling *tiling) { return pg_cuda_max_strips.workspace(tiling); }
 
 static cudaError_t run(const pg_cuda_call *call) {
-  if (!is_aligned(call->task->problem)) return pg_cuda_max_scatter_strips.run(call);
+  if (!is_aligned(call->task->problem)) return pg_cuda_max_strips.run(call);
   return with_max_types(call,
                         [call](auto e, auto i) { return run_as<decltype(e), decltype(i)>(call); });
 }

@@ -209,7 +209,7 @@ extern "C" pg_cuda_run_fn pg_cuda_mend_planes;   /* max_mend.cu */
 extern "C" pg_cuda_run_fn pg_cuda_mend_channels; /* max_any.cu: any items */
 
 /* What max_channels_last_columns uses where addresses are not aligned. */
-extern "C" const pg_cuda_method pg_cuda_max_scatter_strips;
+extern "C" const pg_cuda_method pg_cuda_max_strips;
 
 /* --- Indices outside their plane --- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two methods share that compute max pools by strips: how strips are numbered, and what
- * becomes of an index that is not where it should be.
+/* The first half of max_strips.cu: how strips are numbered, and what becomes of an index that is
+ * not where it should be.
  *
  * A strip is some rows of one column of cells, in one channel or in V neighbouring ones; one thread
  * computes it.  Lanes are numbered as cells lie in memory: along W and then through planes side by
@@ -276,7 +276,7 @@ static pg_tiling tile_strips(const pg_facts &f, int64_t element_bytes) {
   return pg_tile_boxes(&p, &t);
 }
 
-/* What both methods need: 32 bits, and gradients and indices that lie alike. */
+/* 32 bits are enough, and gradients and indices lie alike. */
 static bool fits_strips(const pg_problem &problem) {
   const pg_facts &f = problem.facts;
   const pg_max_backward &a = problem.args.max_backward;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max pools with any windows, in two or three dimensions, planar or with channels that are
- * neighbours in memory: for cells that lie in many windows.
+/* Max pools with any windows, in two or three dimensions, whose channels are neighbours in memory,
+ * or planar ones with about as many outputs as cells: what no special method fits.
  *
  * A thread computes a strip (max_strips.cuh).  It reads every output in whose window its column
  * lies, in their order, and adds those that name one of its cells to a sum in shared memory, which
@@ -143,7 +143,7 @@ static __device__ __forceinline__ int32_t compute_strip(const max_job &j, const 
 
 template <int V, int C, typename E, typename I>
 static __global__ void __launch_bounds__(THREADS, strip_limits<V>::BLOCKS_AT_ONCE)
-    max_scatter_strips(const __grid_constant__ max_job j, const __grid_constant__ strip_plan p) {
+    max_strips(const __grid_constant__ max_job j, const __grid_constant__ strip_plan p) {
   const strip_sums<V> sums = {shared_address(pg_max_any_scratch + threadIdx.x)};
   for (int32_t i = 0; i <= p.rows * V; i++) shared_store(sums.first + i * sums.PITCH, 0);
   const block_share b = share_of(p, j.flags != nullptr);
@@ -174,9 +174,9 @@ static cudaError_t run_vectors(const pg_cuda_call *call, const max_job &j) {
   const int64_t bytes = scratch_bytes(THREADS, sums < LEAST_SUMS ? (int64_t)LEAST_SUMS : sums);
   const int64_t windows = call->task->problem.facts.w_windows;
   return launch(call,
-                windows <= 1   ? max_scatter_strips<V, 1, E, I>
-                : windows <= 2 ? max_scatter_strips<V, 2, E, I>
-                               : max_scatter_strips<V, MANY, E, I>,
+                windows <= 1   ? max_strips<V, 1, E, I>
+                : windows <= 2 ? max_strips<V, 2, E, I>
+                               : max_strips<V, MANY, E, I>,
                 blocks_of(j, p), THREADS, bytes, j, p);
 }
 
@@ -194,4 +194,4 @@ static cudaError_t run(const pg_cuda_call *call) {
                         [call](auto e, auto i) { return run_as<decltype(e), decltype(i)>(call); });
 }
 
-PG_CUDA_METHOD(max_scatter_strips) = {"scatter_strips", fits, strips_workspace, run, mend_strips};
+PG_CUDA_METHOD(max_strips) = {"strips", fits, strips_workspace, run, mend_strips};
