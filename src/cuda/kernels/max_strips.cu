@@ -185,6 +185,7 @@ static cudaError_t run_as(const pg_cuda_call *call) {
   constexpr int MOST = 16 / sizeof(E);
   const max_job j = max_job_of(call);
   if (has_vectors_of<E, I>(j, MOST)) return run_vectors<MOST, E, I>(call, j);
+  if (has_vectors_of<E, I>(j, 4)) return run_vectors<4, E, I>(call, j);
   if (has_vectors_of<E, I>(j, 2)) return run_vectors<2, E, I>(call, j);
   return run_vectors<1, E, I>(call, j);
 }
