@@ -6,16 +6,16 @@
 
 extern const struct pg_cuda_method pg_cuda_max_few, pg_cuda_max_channels_last_columns,
     pg_cuda_max_columns, pg_cuda_max_sparse, pg_cuda_max_dense, pg_cuda_max_scatter,
-    pg_cuda_max_gather_strips, pg_cuda_max_strips, pg_cuda_max_any;
+    pg_cuda_max_strips, pg_cuda_max_any;
 extern const struct pg_cuda_method pg_cuda_avg_one_window, pg_cuda_avg_channels_last_columns,
     pg_cuda_avg_tiles, pg_cuda_avg_columns, pg_cuda_avg_two_windows, pg_cuda_avg_rows,
     pg_cuda_avg_strips, pg_cuda_avg_any;
 
-static const struct pg_cuda_method *const max_backward[] = {&pg_cuda_max_few,
-                                                            &pg_cuda_max_channels_last_columns,
+static const struct pg_cuda_method *const max_backward[] = {&pg_cuda_max_channels_last_columns,
                                                             &pg_cuda_max_columns,
                                                             &pg_cuda_max_sparse,
                                                             &pg_cuda_max_dense,
+                                                            &pg_cuda_max_few,
                                                             &pg_cuda_max_strips,
                                                             &pg_cuda_max_scatter,
                                                             &pg_cuda_max_any,
