@@ -13,8 +13,8 @@
 #include "cpu/kernels/avg_tiling.h"
 
 enum {
-  CHUNK = 1024,   /* elements that are computed between two writes */
-  LONG_ROW = 1024 /* elements of a row that is copied rather than computed again */
+  CHUNK = 512,                     /* elements that are computed between two writes */
+  LONG_ROW = 256 / sizeof(element) /* elements of a row that is copied rather than computed again */
 };
 
 /* Rows of cells of the box that are computed together: each lies in the windows of `height` rows of
@@ -30,14 +30,11 @@ struct avg_rows {
   struct expansion x; /* along W */
   struct expansion y; /* in flat piles: along H, or along all axes at once */
   struct layout in;
-  bool pile, compact;  /* compact: expanded rows follow each other */
-  bool flat;           /* a pile whose cells are all expanded before the first is rounded */
-  bool at_a_time;      /* and along all axes at once */
-  const element *grad; /* the first output of the plane that is computed */
-  element *to;         /* and its first cell */
-  /* Rows go to gradInput directly if they end before here by a vector or two: vectors are stored
-   * beyond the end of a row, and what they overwrite must be computed later. */
-  const element *direct_end;
+  bool pile, compact;         /* compact: expanded rows follow each other */
+  bool flat;                  /* a pile whose cells are all expanded before the first is rounded */
+  bool at_a_time;             /* and along all axes at once */
+  const element *grad;        /* the first output of the plane that is computed */
+  element *to;                /* and its first cell */
   int64_t pitch;              /* between expanded rows */
   int64_t d_places, h_places; /* slices of expanded rows, and rows of a slice */
   int64_t group;              /* so many rows of outputs are divided before they are expanded */
@@ -250,26 +247,23 @@ static void cursor_end(struct avg_rows *k, struct cursor *c) {
 static inline void write_band(struct avg_rows *k, struct band *b, const struct row_band *rows,
                               struct cursor *c, element *to) {
   const int64_t width = b->width, stride = k->q.args->in_strides.of[PG_H];
-  if (rows->count > k->at_once && !rows->slides && width >= LONG_ROW && !k->writer.held) {
+  if (rows->count > 1 && !rows->slides && width >= LONG_ROW && !k->writer.held) {
     b->count = 1;
     make_band(&k->x, b, k->row);
+    cursor_end(k, c);
     for (int64_t i = 0; i < rows->count; i++)
-      copy_bytes(to + i * stride, k->row, width * (int64_t)sizeof *to, k->writer.nontemporal);
+      slab_append(&k->writer, to + i * stride, (const char *)k->row, width * (int64_t)sizeof *to);
     return;
   }
   for (int64_t left = rows->count, count; left > 0; left -= count, to += count * stride) {
     count = least(left, k->at_once);
     b->count = rows->slides ? 1 : count;
     b->width = rows->slides ? count * width : width;
-    if (k->direct_end - to >= count * width + TWO_VECTORS) {
-      make_band(&k->x, b, to);
-    } else {
-      if (c->at == NULL) c->at = (element *)(void *)slab_place(&k->writer, to);
-      make_band(&k->x, b, c->at);
-      c->at += count * width;
-      c->filled += count * width;
-      if (stride != width || c->filled > CHUNK) cursor_end(k, c);
-    }
+    if (c->at == NULL) c->at = (element *)(void *)slab_place(&k->writer, to);
+    make_band(&k->x, b, c->at);
+    c->at += count * width;
+    c->filled += count * width;
+    if (stride != width || c->filled > CHUNK) cursor_end(k, c);
     if (left == count) break;
     for (int64_t i = 0; rows->slides && i < b->depth * b->height; i++)
       b->rows[i] += count * k->pitch;
@@ -294,15 +288,10 @@ static void write_flat(struct avg_rows *k, const float *from, int64_t count) {
   struct band b;
   b.depth = b.height = b.count = 1;
   for (int64_t i = 0; i < count; i += CHUNK) {
-    element *to = k->to + i;
     b.width = least(CHUNK, count - i);
     b.rows[0] = from + i;
-    if (k->direct_end - to >= b.width + TWO_VECTORS) {
-      make_run(&b, to, 1, 1);
-      continue;
-    }
-    make_run(&b, (element *)(void *)slab_place(&k->writer, to), 1, 1);
-    slab_advance(&k->writer, b.width * (int64_t)sizeof *to);
+    make_run(&b, (element *)(void *)slab_place(&k->writer, k->to + i), 1, 1);
+    slab_advance(&k->writer, b.width * (int64_t)sizeof(element));
   }
 }
 
@@ -347,23 +336,9 @@ static void make_slice(struct avg_rows *k, int64_t plane, int64_t d) {
  * in its last `bytes`. */
 static void repeat_slice(struct avg_rows *k, struct pg_range d, int64_t bytes) {
   struct slab_writer *w = &k->writer;
-  const element *first = k->to + d.begin * k->q.args->in_strides.of[PG_D];
   const char *from = w->room[w->which] + w->end - bytes;
-  if (!w->nontemporal) {
-    slab_flush(w);
-    from = (const char *)first;
-  }
-  for (d.begin++; d.begin < d.end; d.begin++) {
-    element *slice = k->to + d.begin * k->q.args->in_strides.of[PG_D];
-    if (bytes >= SLAB_FULL || (void *)slice != w->next) {
-      copy_bytes(slice, from, bytes, w->nontemporal);
-      continue;
-    }
-    char *at = slab_place(w, slice);
-    memcpy(at, from, (size_t)bytes);
-    slab_advance(w, bytes);
-    from = at;
-  }
+  for (d.begin++; d.begin < d.end; d.begin++)
+    slab_append(w, k->to + d.begin * k->q.args->in_strides.of[PG_D], from, bytes);
 }
 
 static void make_plane(struct avg_rows *k, const struct pg_box *b, int64_t plane) {
@@ -371,14 +346,13 @@ static void make_plane(struct avg_rows *k, const struct pg_box *b, int64_t plane
   const int64_t slice = pg_length(b->w) * pg_length(b->h) * k->q.unit;
   const bool follow =
       k->in.slices && k->q.unit == k->in.unit && pg_length(b->w) == k->q.args->pool.w.in;
-  const bool together = follow && slice <= SLAB_ELEMENTS;
+  const bool together =
+      follow && slice <= SLAB_ELEMENTS && slice >= (int64_t)(LINE / sizeof(element));
   for (int64_t i = 0; i < k->d_places && !k->pile; i++) k->slice[i] = -1;
   for (int64_t d = 0, end; d < pg_length(b->d); d = end) {
     for (end = d + 1; together && end < pg_length(b->d) && in_same_windows(m, end);) end++;
-    k->writer.held = end > d + 1 && k->writer.nontemporal;
-    element *first = k->to + d * k->q.args->in_strides.of[PG_D];
+    k->writer.held = end > d + 1;
     if (k->writer.held && k->writer.end >= SLAB_FULL) slab_turn(&k->writer);
-    if (!k->writer.nontemporal && !k->pile && follow) k->direct_end = first + slice;
     make_slice(k, plane, d);
     k->writer.held = false;
     if (end > d + 1) repeat_slice(k, (struct pg_range){d, end}, slice * (int64_t)sizeof(element));
@@ -446,9 +420,6 @@ static void make_box(struct avg_rows *k, const struct pg_tiling *t, const struct
     k->flat = flatten_slices(k);
   }
   const float *sums = k->pile ? expand_pile(k, b, planes) : NULL;
-  k->direct_end = k->q.args->grad_in;
-  if (k->pile && k->in.all && !k->writer.nontemporal)
-    k->direct_end = first_cell_of(k, b, 0) + b->planes * b->cells;
   if (k->flat) {
     k->to = first_cell_of(k, b, 0);
     write_flat(k, sums, b->planes * b->cells);
