@@ -14,6 +14,7 @@ struct band {
   int64_t depth, height;
   int64_t count; /* rows of cells */
   int64_t width; /* elements of each, which is also their distance */
+  int64_t pitch; /* from the expanded rows of a row of cells to those of the next one */
 };
 
 /* The sums of LANES elements. */
@@ -27,6 +28,29 @@ static inline __attribute__((always_inline)) floats add_rows(const struct band *
     total = d == 0 ? sum : add(total, sum);
   }
   return total;
+}
+
+/* Adds up rows that have this pitch, to floats; so many, and with so many elements. */
+static inline __attribute__((always_inline)) void add_rows_of(const float *from, int64_t pitch,
+                                                              const int64_t height, int64_t count,
+                                                              float *to) {
+  for (int64_t i = 0; i < count; i += LANES) {
+    floats sum = height > 0 ? load_f32(from + i) : zeros();
+    for (int64_t j = 1; j < height; j++) sum = add(sum, load_f32(from + j * pitch + i));
+    store_f32(to + i, sum);
+  }
+}
+
+static inline void add_run(const float *from, int64_t pitch, int64_t height, int64_t count,
+                           float *to) {
+  if (height == 1)
+    add_rows_of(from, pitch, 1, count, to);
+  else if (height == 2)
+    add_rows_of(from, pitch, 2, count, to);
+  else if (height == 3)
+    add_rows_of(from, pitch, 3, count, to);
+  else
+    add_rows_of(from, pitch, height, count, to);
 }
 
 /* Computes one row.  What the last vector stores beyond its end is overwritten later. */

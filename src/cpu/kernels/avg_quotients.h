@@ -17,7 +17,7 @@
 enum {
   AVG_OUTPUTS = 12288,               /* elements of the outputs that are divided together */
   AVG_OUTPUT_ROWS = 1024,            /* the most rows, and the most slices, of outputs of a box */
-  AVG_DIVISORS = 4096,               /* floats for tables of divisors */
+  AVG_DIVISORS = 8192,               /* floats for tables of divisors */
   DIVISOR_TABLES = 8,                /* the most tables */
   AVG_AHEAD = 2048 / sizeof(element) /* the least distance at which outputs are prefetched */
 };

@@ -25,6 +25,11 @@ struct row_band {
   bool slides;
 };
 
+struct row_bands {
+  int64_t count;
+  struct row_band band[PG_BOX_ROWS];
+};
+
 struct avg_rows {
   struct quotients q;
   struct expansion x; /* along W */
@@ -41,15 +46,21 @@ struct avg_rows {
   int64_t at_once;            /* the most rows of cells that are computed together */
   struct pg_range rows;       /* of cells that the bands are for */
   bool slides;                /* and where windows slide by one row, they were looked for */
-  int64_t bands;
-  struct row_band band[PG_BOX_ROWS];
-  struct band adds;      /* the rows of cells that are computed now */
-  struct pg_cover plane; /* of a plane, as if it were one row */
+  struct row_bands of_rows;
+  /* Where cells lie in several windows along H and along D, the sums along W and H of a slice of
+   * outputs are a sheet, which is made once for all slices of cells that need it. */
+  bool deep;
+  bool sheets_made;          /* those of all slices of a pile are made already */
+  int64_t sheet_rows;        /* rows of a sheet: those of a band once, unless windows slide */
+  struct row_bands of_sheet; /* where each of them is needed */
+  struct band adds;          /* the rows of cells that are computed now */
+  struct pg_cover plane;     /* of a plane, as if it were one row */
   int32_t plane_first[PILE + PG_COVER_SLACK], plane_count[PILE + PG_COVER_SLACK];
-  int64_t slice[AVG_WINDOWS]; /* which slice of outputs is in a place */
+  int64_t slice[AVG_WINDOWS]; /* which slice of outputs is in a place, or its sheet */
   int64_t done[AVG_WINDOWS];  /* and how many of its rows are expanded */
   _Alignas(LINE) float quotient[AVG_OUTPUTS + 4 * LANES];
   _Alignas(LINE) float expanded[AVG_EXPANDED + EXPAND_RUN + 4 * LANES];
+  _Alignas(LINE) float sheet[AVG_SHEETS + EXPAND_RUN + 4 * LANES];
   _Alignas(LINE) element row[AVG_ROW + 4 * LANES]; /* of cells that do not follow each other */
   struct slab_writer writer;
 };
@@ -86,17 +97,6 @@ struct turn {
   int64_t done; /* rows that all slices have */
 };
 
-static void begin_turn(struct avg_rows *k, int64_t plane, int64_t d, struct turn *t) {
-  const int64_t size = k->h_places * k->pitch + (k->pile ? 0 : LANES);
-  t->od = k->q.cover.d.first[d];
-  t->depth = k->q.cover.d.count[d];
-  t->oh = t->place = t->done = 0;
-  for (int64_t i = 0; i < t->depth; i++) {
-    const int64_t place = k->pile ? plane * k->d_places + t->od + i : (t->od + i) % k->d_places;
-    t->slice[i] = k->expanded + place * size;
-  }
-}
-
 /* The place of row oh, which is not before the last one that was asked for. */
 static inline int64_t place_of(const struct avg_rows *k, struct turn *t, int64_t oh) {
   t->place += oh - t->oh;
@@ -128,6 +128,40 @@ static void expand_group(struct avg_rows *k, int64_t od, int64_t oh, int64_t cou
   for (int64_t i = 0; i < count && x->kind != EXPAND_SAME; i += x->rows)
     expand(x, k->quotient + i * x->pitch, k->q.cover.w.most,
            slice + (oh + i) % k->h_places * k->pitch);
+}
+
+/* Makes the sheet of slice od of the outputs. */
+static float *make_sheet(struct avg_rows *k, int64_t plane, int64_t od) {
+  const int64_t rows = pg_length(k->q.cover.h.outputs), width = k->x.count;
+  const int64_t number = plane * pg_length(k->q.cover.d.outputs) + od, place = od % k->d_places;
+  if (k->sheets_made) return k->sheet + number * pg_length(k->q.cover.h.cells) * width;
+  float *sheet = k->sheet + place * (k->sheet_rows * width + LANES), *to = sheet;
+  if (k->slice[place] == od) return sheet;
+  k->slice[place] = od;
+  for (int64_t oh = 0, count; oh < rows && !k->pile; oh += count) {
+    count = least(k->group, rows - oh);
+    expand_group(k, od, oh, count, k->expanded);
+  }
+  const float *from = k->expanded + (k->pile ? number * rows * k->pitch : 0);
+  for (int64_t i = 0; i < k->of_rows.count; i++) {
+    const struct row_band *b = &k->of_rows.band[i];
+    const int64_t length = (b->slides ? b->count : 1) * width;
+    add_run(from + b->first * k->pitch, k->pitch, b->height, length, to);
+    to += length;
+  }
+  return sheet;
+}
+
+static void begin_turn(struct avg_rows *k, int64_t plane, int64_t d, struct turn *t) {
+  const int64_t size = k->h_places * k->pitch + (k->pile ? 0 : LANES);
+  t->od = k->q.cover.d.first[d];
+  t->depth = k->q.cover.d.count[d];
+  t->oh = t->place = t->done = 0;
+  for (int64_t i = 0; i < t->depth && k->deep; i++) t->slice[i] = make_sheet(k, plane, t->od + i);
+  for (int64_t i = 0; i < t->depth && !k->deep; i++) {
+    const int64_t place = k->pile ? plane * k->d_places + t->od + i : (t->od + i) % k->d_places;
+    t->slice[i] = k->expanded + place * size;
+  }
 }
 
 /* Expands the rows of outputs up to `end` of the slices that are needed, and from `begin` on where
@@ -179,13 +213,13 @@ static bool flatten_planes(struct avg_rows *k) {
   return k->y.kind == EXPAND_LANES || k->y.kind == EXPAND_SAME;
 }
 
-/* If they do, but rows are shorter than a vector, planes without depth are expanded along H in the
- * same way as rows along W. */
+/* If they do, but rows are shorter than a vector, planes without depth, and slices of which sheets
+ * are made, are expanded along H in the same way as rows along W. */
 static bool flatten_slices(struct avg_rows *k) {
   const struct pg_box_cover *m = &k->q.cover;
   const struct pg_axis axis = pg_axis_unit();
   if (!k->pile || !k->in.all || k->x.count >= LANES) return false;
-  if (pg_length(m->d.cells) > 1 || pg_length(m->d.outputs) > 1) return false;
+  if (!k->deep && (pg_length(m->d.cells) > 1 || pg_length(m->d.outputs) > 1)) return false;
   make_expansion(&k->y, &m->h, &axis, k->x.count, true);
   return k->y.kind == EXPAND_LANES || k->y.kind == EXPAND_SAME;
 }
@@ -196,8 +230,8 @@ static void expand_all(const struct expansion *x, int64_t rows, const float *fro
     expand(x, from + i * x->pitch, most_windows, to + i * x->count);
 }
 
-/* Divides and expands all outputs of a pile of planes.  Returns the expanded rows, or the sums of
- * all cells in flat piles. */
+/* Divides and expands all outputs of a pile of planes, and makes their sheets if that is done for
+ * all at once.  Returns the expanded rows, or the sums of all cells in flat piles. */
 static float *expand_pile(struct avg_rows *k, const struct pg_box *b, int64_t planes) {
   const struct pg_box_cover *m = &k->q.cover;
   const int64_t rows = planes * pg_length(m->d.outputs) * pg_length(m->h.outputs);
@@ -214,6 +248,8 @@ static float *expand_pile(struct avg_rows *k, const struct pg_box *b, int64_t pl
     from = k->expanded;
     to = k->quotient;
   }
+  if (k->sheets_made)
+    expand_all(&k->y, planes * pg_length(m->d.outputs), from, k->sheet, m->h.most);
   if (!k->flat || k->y.kind == EXPAND_SAME) return from;
   expand_all(&k->y, planes, from, to, k->at_a_time ? 1 : m->h.most);
   return to;
@@ -266,7 +302,7 @@ static inline void write_band(struct avg_rows *k, struct band *b, const struct r
     if (stride != width || c->filled > CHUNK) cursor_end(k, c);
     if (left == count) break;
     for (int64_t i = 0; rows->slides && i < b->depth * b->height; i++)
-      b->rows[i] += count * k->pitch;
+      b->rows[i] += count * b->pitch;
   }
   b->width = width;
 }
@@ -279,7 +315,7 @@ static void scatter_band(struct avg_rows *k, struct band *b, const struct row_ba
   for (int64_t i = 0; i < rows->count; i++) {
     if (i == 0 || rows->slides) make_band(&k->x, b, k->row);
     copy_cells(k, to + i * stride);
-    for (int64_t j = 0; rows->slides && j < b->depth * b->height; j++) b->rows[j] += k->pitch;
+    for (int64_t j = 0; rows->slides && j < b->depth * b->height; j++) b->rows[j] += b->pitch;
   }
 }
 
@@ -298,7 +334,7 @@ static void write_flat(struct avg_rows *k, const float *from, int64_t count) {
 /* Finds the expanded rows of a band, the first of which are in this place. */
 static inline void find_rows(const struct avg_rows *k, const struct turn *t, int64_t place,
                              struct band *b) {
-  const int64_t places = k->h_places, pitch = k->pitch, height = b->height;
+  const int64_t places = k->h_places, pitch = b->pitch, height = b->height;
   const float **row = b->rows;
   for (int64_t i = 0; i < b->depth; i++) {
     const float *slice = t->slice[i];
@@ -315,15 +351,23 @@ static void make_slice(struct avg_rows *k, int64_t plane, int64_t d) {
   struct turn t;
   struct band *band = &k->adds;
   struct cursor cursor = {NULL, 0};
+  const struct row_bands *all = k->deep ? &k->of_sheet : &k->of_rows;
   begin_turn(k, plane, d, &t);
   band->width = pg_length(k->q.cover.w.cells) * k->q.unit;
-  for (const struct row_band *b = k->band; b < k->band + k->bands; to += b++->count * stride) {
+  band->pitch = k->deep ? k->x.count : k->pitch;
+  for (const struct row_band *b = all->band; b < all->band + all->count;
+       to += b++->count * stride) {
     const int64_t end = b->first + b->height + (b->slides ? b->count - 1 : 0);
-    if (!k->pile && b->height > 0 && t.done < end) expand_needed(k, &t, b->first, end);
-    band->height = b->height;
-    band->depth = b->height > 0 ? t.depth : 0;
-    const int64_t place = place_of(k, &t, b->first);
-    find_rows(k, &t, place, band);
+    if (!k->pile && !k->deep && b->height > 0 && t.done < end) expand_needed(k, &t, b->first, end);
+    if (k->deep) { /* one row of each sheet */
+      band->depth = 1;
+      band->height = t.depth;
+      for (int64_t i = 0; i < t.depth; i++) band->rows[i] = t.slice[i] + b->first * band->pitch;
+    } else {
+      band->height = b->height;
+      band->depth = b->height > 0 ? t.depth : 0;
+      find_rows(k, &t, place_of(k, &t, b->first), band);
+    }
     if (follow)
       write_band(k, band, b, &cursor, to);
     else
@@ -348,7 +392,7 @@ static void make_plane(struct avg_rows *k, const struct pg_box *b, int64_t plane
       k->in.slices && k->q.unit == k->in.unit && pg_length(b->w) == k->q.args->pool.w.in;
   const bool together =
       follow && slice <= SLAB_ELEMENTS && slice >= (int64_t)(LINE / sizeof(element));
-  for (int64_t i = 0; i < k->d_places && !k->pile; i++) k->slice[i] = -1;
+  for (int64_t i = 0; i < k->d_places && (k->deep || !k->pile); i++) k->slice[i] = -1;
   for (int64_t d = 0, end; d < pg_length(b->d); d = end) {
     for (end = d + 1; together && end < pg_length(b->d) && in_same_windows(m, end);) end++;
     k->writer.held = end > d + 1;
@@ -376,9 +420,10 @@ static void make_row_bands(struct avg_rows *k, bool slides) {
   if (is_same_range(k->rows, m->cells) && k->slides == slides) return;
   k->rows = m->cells;
   k->slides = slides;
-  k->bands = 0;
+  struct row_bands *all = &k->of_rows;
+  all->count = 0;
   for (int64_t h = 0; h < pg_length(m->cells); h++) {
-    struct row_band *b = k->bands > 0 ? &k->band[k->bands - 1] : NULL;
+    struct row_band *b = all->count > 0 ? &all->band[all->count - 1] : NULL;
     const bool same_height = b != NULL && m->count[h] == b->height;
     if (in_same_windows(m, h) && !b->slides)
       b->count++;
@@ -387,7 +432,28 @@ static void make_row_bands(struct avg_rows *k, bool slides) {
       b->slides = true;
       b->count++;
     } else
-      k->band[k->bands++] = (struct row_band){m->first[h], m->count[h], 1, false};
+      all->band[all->count++] = (struct row_band){m->first[h], m->count[h], 1, false};
+  }
+}
+
+/* Rows of a sheet that are not those of a band follow each other like rows between which windows
+ * slide. */
+static void make_sheet_bands(struct avg_rows *k) {
+  struct row_bands *all = &k->of_sheet;
+  all->count = k->sheet_rows = 0;
+  if (k->sheets_made) {
+    all->band[all->count++] = (struct row_band){0, 1, (int32_t)pg_length(k->q.cover.h.cells), true};
+    return;
+  }
+  for (int64_t i = 0; i < k->of_rows.count; i++) {
+    const struct row_band *b = &k->of_rows.band[i];
+    struct row_band *last = all->count > 0 ? &all->band[all->count - 1] : NULL;
+    const bool slides = (b->slides || b->count == 1) && !k->x.bands;
+    if (slides && last != NULL && last->slides)
+      last->count += b->count;
+    else
+      all->band[all->count++] = (struct row_band){(int32_t)k->sheet_rows, 1, b->count, slides};
+    k->sheet_rows += b->slides ? b->count : 1;
   }
 }
 
@@ -397,9 +463,10 @@ static void arrange_rows(struct avg_rows *k, int64_t unit) {
   const struct pg_pooling *p = &k->q.facts->pool;
   const int64_t rows = most(1, pg_length(m->h.outputs)), width = pg_length(m->w.cells) * unit;
   const bool deep = pg_length(m->d.cells) > 1;
-  k->d_places = k->pile ? pg_length(m->d.outputs) : most(1, m->d.most);
-  k->compact = k->pile || rows * width * k->d_places + EXPAND_RUN <= AVG_EXPANDED;
-  make_expansion(&k->x, &m->w, &p->w, unit, k->pile || (k->compact && k->d_places == 1));
+  k->d_places = k->pile && !k->deep ? pg_length(m->d.outputs) : most(1, m->d.most);
+  const int64_t slices = k->deep ? 1 : k->d_places; /* of expanded rows */
+  k->compact = k->pile || rows * width * slices + EXPAND_RUN <= AVG_EXPANDED;
+  make_expansion(&k->x, &m->w, &p->w, unit, k->pile || (k->compact && slices == 1));
   k->group = group_of(k->x.pitch);
   if (k->group > k->x.rows) k->group -= k->group % k->x.rows;
   k->pitch = k->compact ? k->x.count : round_up(k->x.count) + LANES;
@@ -414,10 +481,16 @@ static void make_box(struct avg_rows *k, const struct pg_tiling *t, const struct
   const int64_t unit = t->interleaved ? least(b->planes, k->in.unit) : 1;
   const int64_t planes = b->planes / unit;
   begin_box(&k->q, b, unit, 0);
+  k->sheets_made = false;
   k->flat = k->at_a_time = flatten_planes(k);
   if (!k->flat) {
     arrange_rows(k, unit);
     k->flat = flatten_slices(k);
+    k->sheets_made = k->flat && k->deep;
+    if (k->deep) {
+      k->flat = false;
+      make_sheet_bands(k);
+    }
   }
   const float *sums = k->pile ? expand_pile(k, b, planes) : NULL;
   if (k->flat) {
@@ -442,6 +515,7 @@ static void rows_items(const void *args, int64_t begin, int64_t end, struct pg_s
   k->in = layout_of(&k->q.args->in_strides, &f->pool, false, t->interleaved);
   k->x.cells = k->y.cells = k->rows = (struct pg_range){-1, -1};
   k->pile = is_pile(&task->problem, &planes);
+  k->deep = is_deep(f);
   slab_begin(&k->writer, pg_prefers_nontemporal(f->grad_in_bytes));
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(t, &f->pool, item);

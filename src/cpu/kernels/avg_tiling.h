@@ -8,7 +8,9 @@
 
 enum {
   AVG_EXPANDED = 32768, /* floats of the expanded rows */
-  PILE = 4096,          /* the most elements, and the most outputs, of the planes of a pile */
+  AVG_SHEETS = 32768,   /* floats of the sheets */
+  PILE = 4096,          /* the most elements of the planes of a pile, which have twice as many
+                           outputs at most */
   GROUP = 1024          /* outputs are divided in groups of rows with about so many elements */
 };
 
@@ -21,6 +23,11 @@ enum {
   AVG_ITEMS = 16      /* so many items at least, if there are enough cells */
 };
 
+/* Are sheets made? */
+static inline bool is_deep(const struct pg_facts *f) {
+  return f->d_windows > 1 && f->h_windows > 1;
+}
+
 /* How many planes (of all channels, if they are neighbours) a pile has; false if planes are not
  * piled: they are too large, or their outputs do not follow each other. */
 static inline bool is_pile(const struct pg_problem *problem, int64_t *planes) {
@@ -29,13 +36,15 @@ static inline bool is_pile(const struct pg_problem *problem, int64_t *planes) {
   const struct pg_pooling *p = &f->pool;
   const bool interleaved = is_interleaved(a);
   const int64_t unit = interleaved ? p->c : 1, units = interleaved ? p->n : f->planes;
-  if (unit >= LANES || f->cells > PILE || f->outputs > PILE) return false;
+  if (unit >= LANES || f->cells > PILE || f->outputs > 2 * PILE) return false;
   if (is_shift(&p->w, p->w.in * unit)) return false;
   if (p->d.in > PG_BOX_ROWS || p->h.in > PG_BOX_ROWS) return false;
   if (p->d.out > AVG_OUTPUT_ROWS || p->h.out > AVG_OUTPUT_ROWS) return false;
   if (!layout_of(&a->out_strides, p, true, interleaved).all) return false;
   const int64_t expanded = p->d.out * p->h.out * p->w.in;
-  const int64_t largest = most(most(f->cells, f->outputs), pg_ceil_div(expanded, 8));
+  const int64_t sheets = is_deep(f) ? p->d.out * p->h.in * p->w.in : 0;
+  const int64_t largest =
+      most(most(f->cells, pg_ceil_div(f->outputs, 2)), pg_ceil_div(most(expanded, sheets), 8));
   *planes = least(PILE / (unit * largest),
                   most(pg_ceil_div(units, AVG_ITEMS), PILE / 4 / (unit * f->cells)));
   return *planes > 0;
@@ -48,10 +57,13 @@ static inline bool have_room(const struct pg_facts *f, const struct pg_tiling *t
   const int64_t height = pg_most_touching(&f->pool.h, t->h);
   const int64_t width = pg_most_touching(w, t->w);
   const int64_t group = group_of(width * unit);
-  const int64_t rows = f->d_windows * (t->d > 1 ? height : least(height, f->h_windows + group));
+  const int64_t slices = is_deep(f) ? 1 : f->d_windows; /* of expanded rows */
+  const int64_t rows =
+      slices * (t->d > 1 || is_deep(f) ? height : least(height, f->h_windows + group));
   const int64_t zeros_around = slides_by_one(w) ? 2 * pg_window_span(w) : 0;
   if (depth > AVG_OUTPUT_ROWS || height > AVG_OUTPUT_ROWS || width > AVG_OUTPUTS) return false;
   if (zeros_around > AVG_OUTPUTS || f->w_windows > AVG_OUTPUTS) return false;
+  if (is_deep(f) && f->d_windows * (t->h * t->w * unit + LANES) > AVG_SHEETS) return false;
   return (width + zeros_around + f->w_windows) * unit + TWO_VECTORS <= AVG_OUTPUTS &&
          round_up(width * (unit < LANES ? unit : 1)) <= AVG_DIVISORS &&
          rows * (round_up(t->w * unit) + LANES) <= AVG_EXPANDED;
