@@ -47,11 +47,13 @@ struct avg_rows {
   struct pg_range rows;       /* of cells that the bands are for */
   bool slides;                /* and where windows slide by one row, they were looked for */
   struct row_bands of_rows;
-  /* Where cells lie in several windows along H and along D, the sums along W and H of a slice of
-   * outputs are a sheet, which is made once for all slices of cells that need it. */
+  /* Where cells lie in several windows along H and along D, or rows are short, the sums along W and
+   * H of a slice of outputs are a sheet, which is made once for all slices of cells that need it.
+   */
   bool deep;
-  bool sheets_made;          /* those of all slices of a pile are made already */
-  int64_t sheet_rows;        /* rows of a sheet: those of a band once, unless windows slide */
+  bool by_lanes;             /* sheets are expanded along H like rows along W */
+  bool full;                 /* sheets have all rows, so that a slice is one run */
+  int64_t sheet_rows;        /* rows of a sheet; if it is not full, those of a band once */
   struct row_bands of_sheet; /* where each of them is needed */
   struct band adds;          /* the rows of cells that are computed now */
   struct pg_cover plane;     /* of a plane, as if it were one row */
@@ -134,7 +136,7 @@ static void expand_group(struct avg_rows *k, int64_t od, int64_t oh, int64_t cou
 static float *make_sheet(struct avg_rows *k, int64_t plane, int64_t od) {
   const int64_t rows = pg_length(k->q.cover.h.outputs), width = k->x.count;
   const int64_t number = plane * pg_length(k->q.cover.d.outputs) + od, place = od % k->d_places;
-  if (k->sheets_made) return k->sheet + number * pg_length(k->q.cover.h.cells) * width;
+  if (k->by_lanes && k->pile) return k->sheet + number * k->sheet_rows * width;
   float *sheet = k->sheet + place * (k->sheet_rows * width + LANES), *to = sheet;
   if (k->slice[place] == od) return sheet;
   k->slice[place] = od;
@@ -143,11 +145,12 @@ static float *make_sheet(struct avg_rows *k, int64_t plane, int64_t od) {
     expand_group(k, od, oh, count, k->expanded);
   }
   const float *from = k->expanded + (k->pile ? number * rows * k->pitch : 0);
-  for (int64_t i = 0; i < k->of_rows.count; i++) {
+  if (k->by_lanes) expand(&k->y, from, k->q.cover.h.most, to);
+  for (int64_t i = 0; i < k->of_rows.count && !k->by_lanes; i++) {
     const struct row_band *b = &k->of_rows.band[i];
     const int64_t length = (b->slides ? b->count : 1) * width;
-    add_run(from + b->first * k->pitch, k->pitch, b->height, length, to);
-    to += length;
+    for (int64_t j = k->full && !b->slides ? b->count : 1; j > 0; j--, to += length)
+      add_run(from + b->first * k->pitch, k->pitch, b->height, length, to);
   }
   return sheet;
 }
@@ -213,14 +216,14 @@ static bool flatten_planes(struct avg_rows *k) {
   return k->y.kind == EXPAND_LANES || k->y.kind == EXPAND_SAME;
 }
 
-/* If they do, but rows are shorter than a vector, planes without depth, and slices of which sheets
- * are made, are expanded along H in the same way as rows along W. */
-static bool flatten_slices(struct avg_rows *k) {
+/* If they do, but rows are shorter than a vector, planes without depth, and sheets, are expanded
+ * along H in the same way as rows along W. */
+static bool expand_h_by_lanes(struct avg_rows *k) {
   const struct pg_box_cover *m = &k->q.cover;
   const struct pg_axis axis = pg_axis_unit();
-  if (!k->pile || !k->in.all || k->x.count >= LANES) return false;
-  if (!k->deep && (pg_length(m->d.cells) > 1 || pg_length(m->d.outputs) > 1)) return false;
-  make_expansion(&k->y, &m->h, &axis, k->x.count, true);
+  const bool flat = k->pile && k->in.all && !k->q.facts->has_depth;
+  if (!(flat || (k->deep && k->compact)) || k->x.count >= LANES) return false;
+  make_expansion(&k->y, &m->h, &axis, k->x.count, k->pile);
   return k->y.kind == EXPAND_LANES || k->y.kind == EXPAND_SAME;
 }
 
@@ -248,8 +251,7 @@ static float *expand_pile(struct avg_rows *k, const struct pg_box *b, int64_t pl
     from = k->expanded;
     to = k->quotient;
   }
-  if (k->sheets_made)
-    expand_all(&k->y, planes * pg_length(m->d.outputs), from, k->sheet, m->h.most);
+  if (k->by_lanes) expand_all(&k->y, planes * pg_length(m->d.outputs), from, k->sheet, m->h.most);
   if (!k->flat || k->y.kind == EXPAND_SAME) return from;
   expand_all(&k->y, planes, from, to, k->at_a_time ? 1 : m->h.most);
   return to;
@@ -440,9 +442,11 @@ static void make_row_bands(struct avg_rows *k, bool slides) {
  * slide. */
 static void make_sheet_bands(struct avg_rows *k) {
   struct row_bands *all = &k->of_sheet;
+  k->full = k->by_lanes || (k->x.count < TWO_VECTORS && !k->x.bands);
   all->count = k->sheet_rows = 0;
-  if (k->sheets_made) {
-    all->band[all->count++] = (struct row_band){0, 1, (int32_t)pg_length(k->q.cover.h.cells), true};
+  if (k->full) {
+    k->sheet_rows = pg_length(k->q.cover.h.cells);
+    all->band[all->count++] = (struct row_band){0, 1, (int32_t)k->sheet_rows, true};
     return;
   }
   for (int64_t i = 0; i < k->of_rows.count; i++) {
@@ -481,16 +485,14 @@ static void make_box(struct avg_rows *k, const struct pg_tiling *t, const struct
   const int64_t unit = t->interleaved ? least(b->planes, k->in.unit) : 1;
   const int64_t planes = b->planes / unit;
   begin_box(&k->q, b, unit, 0);
-  k->sheets_made = false;
+  k->by_lanes = false;
   k->flat = k->at_a_time = flatten_planes(k);
   if (!k->flat) {
     arrange_rows(k, unit);
-    k->flat = flatten_slices(k);
-    k->sheets_made = k->flat && k->deep;
-    if (k->deep) {
-      k->flat = false;
-      make_sheet_bands(k);
-    }
+    const bool by_lanes = expand_h_by_lanes(k);
+    k->flat = by_lanes && !k->deep;
+    k->by_lanes = by_lanes && k->deep;
+    if (k->deep) make_sheet_bands(k);
   }
   const float *sums = k->pile ? expand_pile(k, b, planes) : NULL;
   if (k->flat) {
@@ -515,7 +517,7 @@ static void rows_items(const void *args, int64_t begin, int64_t end, struct pg_s
   k->in = layout_of(&k->q.args->in_strides, &f->pool, false, t->interleaved);
   k->x.cells = k->y.cells = k->rows = (struct pg_range){-1, -1};
   k->pile = is_pile(&task->problem, &planes);
-  k->deep = is_deep(f);
+  k->deep = is_deep(f, t->interleaved ? f->pool.c : 1);
   slab_begin(&k->writer, pg_prefers_nontemporal(f->grad_in_bytes));
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(t, &f->pool, item);
