@@ -37,8 +37,10 @@ struct divisors {
   int32_t d_extent[AVG_OUTPUT_ROWS], h_extent[AVG_OUTPUT_ROWS];
   float w_extent[AVG_DIVISORS + LANES];
   /* A table has the divisors of a row of outputs, and 1 behind them; `outer` says for which extent
-   * along D times H.  In a pile there is one table, for all outputs of the box. */
+   * along D times H.  Or of a slice, and `outer` is the extent along D.  In a pile there is one
+   * table, for all outputs of the box. */
   int64_t pitch, tables, latest;
+  struct pg_range slice; /* the rows that tables of slices are for */
   int64_t outer[DIVISOR_TABLES];
   _Alignas(LINE) float table[AVG_DIVISORS + LANES];
 };
@@ -162,6 +164,35 @@ static inline struct divisor_run divisors_of_rows(struct quotients *k, int64_t r
   return (struct divisor_run){v->table, false, k->ahead};
 }
 
+/* May the rows of outputs of a slice be divided as one run?  They follow each other then. */
+static inline bool are_slices_runs(const struct quotients *k) {
+  const struct pg_box_cover *m = &k->cover;
+  const int64_t row = pg_length(m->w.outputs) * k->unit;
+  return k->out.slices && k->unit == k->out.unit &&
+         pg_length(m->w.outputs) == k->facts->pool.w.out && (k->divisors.same || k->unit < LANES) &&
+         pg_length(m->h.outputs) * row <= AVG_DIVISORS / 2;
+}
+
+/* The divisors of slice od of such outputs. */
+static inline struct divisor_run divisors_of_slice(struct quotients *k, int64_t od) {
+  struct divisors *v = &k->divisors;
+  const int64_t rows = pg_length(v->oh), row = pg_length(v->ow) * v->repeat;
+  if (v->same) return (struct divisor_run){v->table, true, k->ahead};
+  if (!is_same_range(v->slice, v->oh)) v->tables = 0;
+  v->slice = v->oh;
+  int64_t i = 0;
+  while (i < v->tables && v->outer[i] != v->d_extent[od]) i++;
+  if (i == 2) i = v->tables = 0;
+  float *table = v->table + i * (AVG_DIVISORS / 2);
+  if (i == v->tables) {
+    for (int64_t j = 0; j < rows; j++)
+      make_divisors(v, v->d_extent[od] * (int64_t)v->h_extent[j], table + j * row);
+    v->outer[i] = v->d_extent[od];
+    v->tables = i + 1;
+  }
+  return (struct divisor_run){table, false, k->ahead};
+}
+
 /* --- Dividing --- */
 
 static inline floats quotient_of(floats grad, floats divisor) {
@@ -227,7 +258,7 @@ static inline void begin_quotients(struct quotients *k, const struct pg_task *ta
   k->args = &task->problem.args.avg_backward;
   k->facts = &task->problem.facts;
   k->out = layout_of(&k->args->out_strides, p, true, task->choice.tiling.interleaved);
-  v->od = v->oh = v->ow = (struct pg_range){-1, -1};
+  v->od = v->oh = v->ow = v->slice = (struct pg_range){-1, -1};
   v->same = extents_are_same(k, &p->d) && extents_are_same(k, &p->h) && extents_are_same(k, &p->w);
   if (v->same) {
     const int64_t counted =

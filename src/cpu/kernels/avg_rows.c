@@ -51,6 +51,7 @@ struct avg_rows {
    * H of a slice of outputs are a sheet, which is made once for all slices of cells that need it.
    */
   bool deep;
+  bool slices_are_runs;      /* of outputs */
   bool by_lanes;             /* sheets are expanded along H like rows along W */
   bool full;                 /* sheets have all rows, so that a slice is one run */
   int64_t sheet_rows;        /* rows of a sheet; if it is not full, those of a band once */
@@ -132,6 +133,21 @@ static void expand_group(struct avg_rows *k, int64_t od, int64_t oh, int64_t cou
            slice + (oh + i) % k->h_places * k->pitch);
 }
 
+static void expand_all(const struct expansion *x, int64_t rows, const float *from, float *to,
+                       int64_t most_windows) {
+  for (int64_t i = 0; i < rows; i += x->rows)
+    expand(x, from + i * x->pitch, most_windows, to + i * x->count);
+}
+
+/* Divides and expands slice od of the outputs, whose rows follow each other. */
+static void expand_slice(struct avg_rows *k, int64_t od) {
+  const int64_t rows = pg_length(k->q.cover.h.outputs);
+  float *to = k->x.kind == EXPAND_SAME ? k->expanded : k->quotient;
+  divide_run(k->grad + od * k->q.args->out_strides.of[PG_D], rows * k->x.pitch,
+             divisors_of_slice(&k->q, od), to);
+  if (k->x.kind != EXPAND_SAME) expand_all(&k->x, rows, to, k->expanded, k->q.cover.w.most);
+}
+
 /* Makes the sheet of slice od of the outputs. */
 static float *make_sheet(struct avg_rows *k, int64_t plane, int64_t od) {
   const int64_t rows = pg_length(k->q.cover.h.outputs), width = k->x.count;
@@ -140,7 +156,8 @@ static float *make_sheet(struct avg_rows *k, int64_t plane, int64_t od) {
   float *sheet = k->sheet + place * (k->sheet_rows * width + LANES), *to = sheet;
   if (k->slice[place] == od) return sheet;
   k->slice[place] = od;
-  for (int64_t oh = 0, count; oh < rows && !k->pile; oh += count) {
+  if (k->slices_are_runs && !k->pile) expand_slice(k, od);
+  for (int64_t oh = 0, count; oh < rows && !k->pile && !k->slices_are_runs; oh += count) {
     count = least(k->group, rows - oh);
     expand_group(k, od, oh, count, k->expanded);
   }
@@ -225,12 +242,6 @@ static bool expand_h_by_lanes(struct avg_rows *k) {
   if (!(flat || (k->deep && k->compact)) || k->x.count >= LANES) return false;
   make_expansion(&k->y, &m->h, &axis, k->x.count, k->pile);
   return k->y.kind == EXPAND_LANES || k->y.kind == EXPAND_SAME;
-}
-
-static void expand_all(const struct expansion *x, int64_t rows, const float *from, float *to,
-                       int64_t most_windows) {
-  for (int64_t i = 0; i < rows; i += x->rows)
-    expand(x, from + i * x->pitch, most_windows, to + i * x->count);
 }
 
 /* Divides and expands all outputs of a pile of planes, and makes their sheets if that is done for
@@ -478,6 +489,7 @@ static void arrange_rows(struct avg_rows *k, int64_t unit) {
   k->at_once = 1;
   if (k->q.args->in_strides.of[PG_H] == width)
     k->at_once = most(1, (SLAB_ELEMENTS - CHUNK) / width);
+  k->slices_are_runs = k->compact && k->x.kind != EXPAND_SHIFT_BY_ONE && are_slices_runs(&k->q);
   make_row_bands(k, k->compact && !k->x.bands);
 }
 
