@@ -119,8 +119,7 @@ static void expand_group(struct avg_rows *k, int64_t od, int64_t oh, int64_t cou
                    pg_length(k->q.cover.w.outputs) == k->q.args->pool.w.out &&
                    x->kind != EXPAND_SHIFT_BY_ONE;
   if (run)
-    divide_run(k->grad + od * s[PG_D] + oh * s[PG_H], count * x->pitch,
-               (struct divisor_run){v->table, true, k->q.ahead},
+    divide_run(k->grad + od * s[PG_D] + oh * s[PG_H], count * x->pitch, k->q.one,
                x->kind == EXPAND_SAME ? slice + oh * k->pitch : k->quotient);
   for (int64_t i = 0; i < count && !run; i++) {
     float *to = x->kind == EXPAND_SAME ? slice + (oh + i) % k->h_places * k->pitch
