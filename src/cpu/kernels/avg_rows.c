@@ -512,7 +512,7 @@ static void make_box(struct avg_rows *k, const struct pg_tiling *t, const struct
     return;
   }
   for (int64_t i = 0; i < planes; i++) {
-    k->to = k->in.all && i > 0 ? k->to + b->cells * unit : first_cell_of(k, b, i);
+    k->to = k->in.all && b->whole && i > 0 ? k->to + b->cells * unit : first_cell_of(k, b, i);
     if (!k->pile) k->grad = first_output(k, b, i);
     make_plane(k, b, i);
   }

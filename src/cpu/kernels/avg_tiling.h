@@ -106,7 +106,7 @@ static inline bool tile_rows(const struct pg_facts *f, bool interleaved, struct 
   for (;;) {
     *t = (struct pg_tiling){.interleaved = interleaved, .planes = unit, .w = w, .d = d};
     t->h = least(h, PG_BOX_ROWS);
-    if (have_room(f, t, unit)) return true;
+    if (have_room(f, t, unit)) break;
     if (unit > AVG_CHANNELS && f->w_windows > 1)
       unit = (unit / 2 + 31) / 32 * 32;
     else if (h > 1)
@@ -118,6 +118,8 @@ static inline bool tile_rows(const struct pg_facts *f, bool interleaved, struct 
     else
       return false;
   }
+  if (!interleaved || unit == p->c) t->planes = planes_together(f, t, unit);
+  return true;
 }
 
 static inline bool rows_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
