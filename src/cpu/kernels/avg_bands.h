@@ -8,6 +8,67 @@
 
 enum { AVG_WINDOWS = 256 /* the most rows of outputs in whose windows a cell lies */ };
 
+/* Rows of cells of the box that are computed together: each lies in the windows of `height` rows of
+ * outputs.  They are a band, or windows slide by one row from each to the next; if expanded rows
+ * follow each other, such rows are one run. */
+struct row_band {
+  int32_t first, height, count;
+  bool slides;
+};
+
+struct row_bands {
+  struct pg_range cells; /* that these are for */
+  bool slides;           /* and where windows slide by one row, they were looked for */
+  int64_t count;
+  struct row_band band[PG_BOX_ROWS];
+  int64_t rows; /* of a sheet (avg_rows.c): those of a band once, unless it is full */
+};
+
+/* Where expanded rows follow each other, up to SLIDES rows from each to the next of which windows
+ * slide by one row are computed together. */
+static inline void make_row_bands(struct row_bands *all, const struct pg_cover *m, bool slides) {
+  enum { SLIDES = 8 };
+  if (is_same_range(all->cells, m->cells) && all->slides == slides) return;
+  all->cells = m->cells;
+  all->slides = slides;
+  all->count = 0;
+  for (int64_t h = 0; h < pg_length(m->cells); h++) {
+    struct row_band *b = all->count > 0 ? &all->band[all->count - 1] : NULL;
+    const bool same_height = b != NULL && m->count[h] == b->height;
+    if (in_same_windows(m, h) && !b->slides)
+      b->count++;
+    else if (slides && same_height && (b->slides || b->count == 1) && b->count < SLIDES &&
+             m->first[h] == b->first + b->count) {
+      b->slides = true;
+      b->count++;
+    } else
+      all->band[all->count++] = (struct row_band){m->first[h], m->count[h], 1, false};
+  }
+}
+
+/* Where the rows of a sheet are needed.  A full one has all rows of cells; else it has those of a
+ * band once, and the others follow each other like rows between which windows slide (`runs`: and
+ * are one run). */
+static inline void make_sheet_bands(struct row_bands *all, const struct row_bands *of_rows,
+                                    bool full, bool runs) {
+  all->count = all->rows = 0;
+  if (full) {
+    all->rows = pg_length(of_rows->cells);
+    all->band[all->count++] = (struct row_band){0, 1, (int32_t)all->rows, true};
+    return;
+  }
+  for (int64_t i = 0; i < of_rows->count; i++) {
+    const struct row_band *b = &of_rows->band[i];
+    struct row_band *last = all->count > 0 ? &all->band[all->count - 1] : NULL;
+    const bool slides = (b->slides || b->count == 1) && runs;
+    if (slides && last != NULL && last->slides)
+      last->count += b->count;
+    else
+      all->band[all->count++] = (struct row_band){(int32_t)all->rows, 1, b->count, slides};
+    all->rows += b->slides ? b->count : 1;
+  }
+}
+
 /* Rows of cells that lie in the same windows, or some of them. */
 struct band {
   const float *rows[AVG_WINDOWS]; /* the expanded rows: `height` for each of `depth` slices */

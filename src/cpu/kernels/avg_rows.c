@@ -17,19 +17,6 @@ enum {
   LONG_ROW = 256 / sizeof(element) /* elements of a row that is copied rather than computed again */
 };
 
-/* Rows of cells of the box that are computed together: each lies in the windows of `height` rows of
- * outputs.  They are a band, or windows slide by one row from each to the next; if expanded rows
- * follow each other, such rows are one run. */
-struct row_band {
-  int32_t first, height, count;
-  bool slides;
-};
-
-struct row_bands {
-  int64_t count;
-  struct row_band band[PG_BOX_ROWS];
-};
-
 struct avg_rows {
   struct quotients q;
   struct expansion x; /* along W */
@@ -44,8 +31,6 @@ struct avg_rows {
   int64_t d_places, h_places; /* slices of expanded rows, and rows of a slice */
   int64_t group;              /* so many rows of outputs are divided before they are expanded */
   int64_t at_once;            /* the most rows of cells that are computed together */
-  struct pg_range rows;       /* of cells that the bands are for */
-  bool slides;                /* and where windows slide by one row, they were looked for */
   struct row_bands of_rows;
   /* Where cells lie in several windows along H and along D, or rows are short, the sums along W and
    * H of a slice of outputs are a sheet, which is made once for all slices of cells that need it.
@@ -54,7 +39,6 @@ struct avg_rows {
   bool slices_are_runs;      /* of outputs */
   bool by_lanes;             /* sheets are expanded along H like rows along W */
   bool full;                 /* sheets have all rows, so that a slice is one run */
-  int64_t sheet_rows;        /* rows of a sheet; if it is not full, those of a band once */
   struct row_bands of_sheet; /* where each of them is needed */
   struct band adds;          /* the rows of cells that are computed now */
   struct pg_cover plane;     /* of a plane, as if it were one row */
@@ -151,8 +135,8 @@ static void expand_slice(struct avg_rows *k, int64_t od) {
 static float *make_sheet(struct avg_rows *k, int64_t plane, int64_t od) {
   const int64_t rows = pg_length(k->q.cover.h.outputs), width = k->x.count;
   const int64_t number = plane * pg_length(k->q.cover.d.outputs) + od, place = od % k->d_places;
-  if (k->by_lanes && k->pile) return k->sheet + number * k->sheet_rows * width;
-  float *sheet = k->sheet + place * (k->sheet_rows * width + LANES), *to = sheet;
+  if (k->by_lanes && k->pile) return k->sheet + number * k->of_sheet.rows * width;
+  float *sheet = k->sheet + place * (k->of_sheet.rows * width + LANES), *to = sheet;
   if (k->slice[place] == od) return sheet;
   k->slice[place] = od;
   if (k->slices_are_runs && !k->pile) expand_slice(k, od);
@@ -424,53 +408,6 @@ static element *first_cell_of(const struct avg_rows *k, const struct pg_box *b, 
 
 /* --- Items --- */
 
-/* Where expanded rows follow each other, up to SLIDES rows from each to the next of which windows
- * slide by one row are computed together. */
-static void make_row_bands(struct avg_rows *k, bool slides) {
-  enum { SLIDES = 8 };
-  const struct pg_cover *m = &k->q.cover.h;
-  if (is_same_range(k->rows, m->cells) && k->slides == slides) return;
-  k->rows = m->cells;
-  k->slides = slides;
-  struct row_bands *all = &k->of_rows;
-  all->count = 0;
-  for (int64_t h = 0; h < pg_length(m->cells); h++) {
-    struct row_band *b = all->count > 0 ? &all->band[all->count - 1] : NULL;
-    const bool same_height = b != NULL && m->count[h] == b->height;
-    if (in_same_windows(m, h) && !b->slides)
-      b->count++;
-    else if (slides && same_height && (b->slides || b->count == 1) && b->count < SLIDES &&
-             m->first[h] == b->first + b->count) {
-      b->slides = true;
-      b->count++;
-    } else
-      all->band[all->count++] = (struct row_band){m->first[h], m->count[h], 1, false};
-  }
-}
-
-/* Rows of a sheet that are not those of a band follow each other like rows between which windows
- * slide. */
-static void make_sheet_bands(struct avg_rows *k) {
-  struct row_bands *all = &k->of_sheet;
-  k->full = k->by_lanes || (k->x.count < TWO_VECTORS && !k->x.bands);
-  all->count = k->sheet_rows = 0;
-  if (k->full) {
-    k->sheet_rows = pg_length(k->q.cover.h.cells);
-    all->band[all->count++] = (struct row_band){0, 1, (int32_t)k->sheet_rows, true};
-    return;
-  }
-  for (int64_t i = 0; i < k->of_rows.count; i++) {
-    const struct row_band *b = &k->of_rows.band[i];
-    struct row_band *last = all->count > 0 ? &all->band[all->count - 1] : NULL;
-    const bool slides = (b->slides || b->count == 1) && !k->x.bands;
-    if (slides && last != NULL && last->slides)
-      last->count += b->count;
-    else
-      all->band[all->count++] = (struct row_band){(int32_t)k->sheet_rows, 1, b->count, slides};
-    k->sheet_rows += b->slides ? b->count : 1;
-  }
-}
-
 /* How the expanded rows of a box are arranged. */
 static void arrange_rows(struct avg_rows *k, int64_t unit) {
   const struct pg_box_cover *m = &k->q.cover;
@@ -489,7 +426,7 @@ static void arrange_rows(struct avg_rows *k, int64_t unit) {
   if (k->q.args->in_strides.of[PG_H] == width)
     k->at_once = most(1, (SLAB_ELEMENTS - CHUNK) / width);
   k->slices_are_runs = k->compact && k->x.kind != EXPAND_SHIFT_BY_ONE && are_slices_runs(&k->q);
-  make_row_bands(k, k->compact && !k->x.bands);
+  make_row_bands(&k->of_rows, &m->h, k->compact && !k->x.bands);
 }
 
 static void make_box(struct avg_rows *k, const struct pg_tiling *t, const struct pg_box *b) {
@@ -503,7 +440,8 @@ static void make_box(struct avg_rows *k, const struct pg_tiling *t, const struct
     const bool by_lanes = expand_h_by_lanes(k);
     k->flat = by_lanes && !k->deep;
     k->by_lanes = by_lanes && k->deep;
-    if (k->deep) make_sheet_bands(k);
+    k->full = k->by_lanes || (k->x.count < TWO_VECTORS && !k->x.bands);
+    if (k->deep) make_sheet_bands(&k->of_sheet, &k->of_rows, k->full, !k->x.bands);
   }
   const float *sums = k->pile ? expand_pile(k, b, planes) : NULL;
   if (k->flat) {
@@ -526,9 +464,9 @@ static void rows_items(const void *args, int64_t begin, int64_t end, struct pg_s
   int64_t planes;
   begin_quotients(&k->q, task);
   k->in = layout_of(&k->q.args->in_strides, &f->pool, false, t->interleaved);
-  k->x.cells = k->y.cells = k->rows = (struct pg_range){-1, -1};
+  k->x.cells = k->y.cells = k->of_rows.cells = (struct pg_range){-1, -1};
   k->pile = is_pile(&task->problem, &planes);
-  k->deep = is_deep(f, t->interleaved ? f->pool.c : 1);
+  k->deep = is_deep(f, t->interleaved);
   slab_begin(&k->writer, pg_prefers_nontemporal(f->grad_in_bytes));
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(t, &f->pool, item);

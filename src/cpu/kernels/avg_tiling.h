@@ -26,7 +26,8 @@ enum {
 };
 
 /* Are sheets made? */
-static inline bool is_deep(const struct pg_facts *f, int64_t unit) {
+static inline bool is_deep(const struct pg_facts *f, bool interleaved) {
+  const int64_t unit = interleaved ? f->pool.c : 1;
   const bool is_short = f->pool.w.in < TWO_VECTORS && f->pool.w.in * unit < TWO_VECTORS;
   return f->has_depth && (is_short || (f->d_windows > 1 && f->h_windows > 1));
 }
@@ -45,7 +46,7 @@ static inline bool is_pile(const struct pg_problem *problem, int64_t *planes) {
   if (p->d.out > AVG_OUTPUT_ROWS || p->h.out > AVG_OUTPUT_ROWS) return false;
   if (!layout_of(&a->out_strides, p, true, interleaved).all) return false;
   const int64_t expanded = p->d.out * p->h.out * p->w.in;
-  const int64_t sheets = is_deep(f, unit) ? p->d.out * p->h.in * p->w.in : 0;
+  const int64_t sheets = is_deep(f, interleaved) ? p->d.out * p->h.in * p->w.in : 0;
   const int64_t largest =
       most(most(f->cells, pg_ceil_div(f->outputs, 2)), pg_ceil_div(most(expanded, sheets), 8));
   *planes = least(PILE / (unit * largest),
@@ -60,13 +61,15 @@ static inline bool have_room(const struct pg_facts *f, const struct pg_tiling *t
   const int64_t height = pg_most_touching(&f->pool.h, t->h);
   const int64_t width = pg_most_touching(w, t->w);
   const int64_t group = group_of(width * unit);
-  const int64_t slices = is_deep(f, unit) ? 1 : f->d_windows; /* of expanded rows */
+  const int64_t slices = is_deep(f, t->interleaved) ? 1 : f->d_windows; /* of expanded rows */
   const int64_t rows =
-      slices * (t->d > 1 || is_deep(f, unit) ? height : least(height, f->h_windows + group));
+      slices *
+      (t->d > 1 || is_deep(f, t->interleaved) ? height : least(height, f->h_windows + group));
   const int64_t zeros_around = slides_by_one(w) ? 2 * pg_window_span(w) : 0;
   if (depth > AVG_OUTPUT_ROWS || height > AVG_OUTPUT_ROWS || width > AVG_OUTPUTS) return false;
   if (zeros_around > AVG_OUTPUTS || f->w_windows > AVG_OUTPUTS) return false;
-  if (is_deep(f, unit) && f->d_windows * (t->h * t->w * unit + LANES) > AVG_SHEETS) return false;
+  if (is_deep(f, t->interleaved) && f->d_windows * (t->h * t->w * unit + LANES) > AVG_SHEETS)
+    return false;
   return (width + zeros_around + f->w_windows) * unit + TWO_VECTORS <= AVG_OUTPUTS &&
          round_up(width * (unit < LANES ? unit : 1)) <= AVG_DIVISORS &&
          rows * (round_up(t->w * unit) + LANES) <= AVG_EXPANDED;
