@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Average-backward for cells that lie in few windows: at most three along W and H, or three along W
- * and two along H and D.
+/* Average-backward for cells that lie in few windows: at most three along W and H, and one along D.
  *
  * Each output is divided once.  Then the method walks down columns of LANES cells.  When a row of
  * cells is the first to need a row of quotients, the column takes that row: it adds up along W the
  * quotients of the windows in which its cells lie.  The sums of the latest rows stay in registers
- * and are added along H, then along D.  So each quotient is loaded once per column, and only
- * results are stored. */
+ * and are added along H.  So each quotient is loaded once per column, and only results are
+ * stored. */
 #include "cpu/kernels/avg_quotients.h"
 
 enum {
@@ -70,7 +69,7 @@ static void copy_slice(const struct destination *t, const struct pg_box *b, int6
 /* What the compiler knows of a column: the most windows that its cells lie in along each axis, and
  * whether windows slide by one cell along W. */
 struct avg_shape {
-  int depth, height, width;
+  int height, width;
   bool by_one;
 };
 
@@ -92,23 +91,14 @@ static inline __attribute__((always_inline)) floats add_along_w(const float *quo
   return sum;
 }
 
-/* Adds the sums along W of the latest rows of quotients along H, then along D. */
-static inline __attribute__((always_inline)) floats add_rows_up(floats row[2][3],
+/* Adds the sums along W of the latest rows of quotients along H. */
+static inline __attribute__((always_inline)) floats add_rows_up(const floats *row,
                                                                 const struct avg_shape shape,
                                                                 int32_t count) {
   const int last = shape.height - 1;
-  floats total = zeros();
-  for (int i = 0; i < shape.depth; i++) {
-    floats sum = zeros();
-    if (shape.height > 2 && count > 2)
-      sum = add(add(row[i][last - 2], row[i][last - 1]), row[i][last]);
-    else if (shape.height > 1 && count > 1)
-      sum = add(row[i][last - 1], row[i][last]);
-    else if (count > 0)
-      sum = row[i][last];
-    total = i == 0 ? sum : add(total, sum);
-  }
-  return total;
+  if (shape.height > 2 && count > 2) return add(add(row[last - 2], row[last - 1]), row[last]);
+  if (shape.height > 1 && count > 1) return add(row[last - 1], row[last]);
+  return count > 0 ? row[last] : zeros();
 }
 
 static inline __attribute__((always_inline)) void make_column(const struct columns *k,
@@ -127,18 +117,16 @@ static inline __attribute__((always_inline)) void make_column(const struct colum
   const element *end = t->end;
   element *to = t->at + c.w;
   packed cells = pack(zeros());
-  floats row[2][3];
-  for (int i = 0; i < 6; i++) row[i / 3][i % 3] = zeros();
+  floats row[3] = {zeros(), zeros(), zeros()};
   for (int64_t h = c.begin; h < c.end; h++, to += stride) {
     if (h > c.begin && first[h] == first[h - 1] && count_of[h] == count_of[h - 1]) {
       store_cells(end, to, cells, left);
       continue;
     }
-    for (; taken < first[h] + count_of[h]; taken++, quotient += pitch)
-      for (int i = 0; i < shape.depth; i++) {
-        for (int j = 1; j < shape.height; j++) row[i][j - 1] = row[i][j];
-        row[i][shape.height - 1] = add_along_w(quotient + i * slice, shape, lane, count);
-      }
+    for (; taken < first[h] + count_of[h]; taken++, quotient += pitch) {
+      for (int j = 1; j < shape.height; j++) row[j - 1] = row[j];
+      row[shape.height - 1] = add_along_w(quotient, shape, lane, count);
+    }
     cells = pack(add_rows_up(row, shape, count_of[h]));
     store_cells(end, to, cells, left);
   }
@@ -159,20 +147,16 @@ static void make_some_rows(const struct columns *k, const struct destination *t,
   const struct avg_column c = *rows;
   const struct pg_cover *h = &k->q.cover.h, *w = &k->q.cover.w;
   const int width = (int)w->most;
-  if (k->q.cover.d.count[c.d] > 1 && w->by_one)
-    make_columns(k, t, c, (struct avg_shape){2, 2, width, true});
-  else if (k->q.cover.d.count[c.d] > 1)
-    make_columns(k, t, c, (struct avg_shape){2, 2, width, false});
-  else if (w->by_one && width == 3)
-    make_columns(k, t, c, (struct avg_shape){1, 3, 3, true});
+  if (w->by_one && width == 3)
+    make_columns(k, t, c, (struct avg_shape){3, 3, true});
   else if (w->by_one)
-    make_columns(k, t, c, (struct avg_shape){1, 3, width, true});
+    make_columns(k, t, c, (struct avg_shape){3, width, true});
   else if (width == 1 && h->most == 1)
-    make_columns(k, t, c, (struct avg_shape){1, 1, 1, false});
+    make_columns(k, t, c, (struct avg_shape){1, 1, false});
   else if (width <= 2 && h->most <= 2)
-    make_columns(k, t, c, (struct avg_shape){1, 2, 2, false});
+    make_columns(k, t, c, (struct avg_shape){2, 2, false});
   else
-    make_columns(k, t, c, (struct avg_shape){1, 3, 3, false});
+    make_columns(k, t, c, (struct avg_shape){3, 3, false});
 }
 
 static void make_avg_plane(struct columns *k, const struct pg_box *b, struct destination *t) {
@@ -247,7 +231,10 @@ static bool tile_columns(const struct pg_facts *f, struct pg_tiling *tiling) {
   const bool square = w->in > FROM && w->kernel > w->stride;
   for (int64_t cells = BOX_CELLS; cells >= LEAST; cells /= 2) {
     *tiling = square ? pg_tile_square(&f->pool, cells, SQUARE) : pg_tile_flat(&f->pool, cells);
-    if (has_room(f, tiling)) return true;
+    if (!has_room(f, tiling)) continue;
+    if (f->in.rows) tiling->planes = planes_together(f, tiling, 1); /* else there is no room */
+    *tiling = pg_tile_boxes(&f->pool, tiling);
+    return true;
   }
   return false;
 }
@@ -265,7 +252,7 @@ static bool columns_fits(const struct pg_problem *problem, struct pg_tiling *til
   const struct pg_facts *f = &problem->facts;
   if (f->outputs == 0 || f->largest_divisor == INT64_MAX) return false;
   if (is_interleaved(&problem->args.avg_backward) || f->pool.w.in < LEAST_WIDTH) return false;
-  return f->d_windows <= 2 && f->h_windows <= (f->d_windows > 1 ? 2 : 3) && f->w_windows <= 3 &&
+  return f->d_windows <= 1 && f->h_windows <= 3 && f->w_windows <= 3 &&
          (f->pool.w.stride != 1 || f->pool.w.kernel <= 3) && !rows_are_faster(&f->pool) &&
          tile_columns(f, tiling);
 }

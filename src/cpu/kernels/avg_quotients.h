@@ -17,8 +17,9 @@
 enum {
   AVG_OUTPUTS = 12288,               /* elements of the outputs that are divided together */
   AVG_OUTPUT_ROWS = 1024,            /* the most rows, and the most slices, of outputs of a box */
-  AVG_DIVISORS = 4096,               /* floats for tables of divisors */
+  AVG_DIVISORS = 8192,               /* floats for tables of divisors */
   DIVISOR_TABLES = 8,                /* the most tables */
+  PRODUCTS_FROM = 8 * LANES,         /* elements from which on the two parts of a reciprocal pay */
   AVG_AHEAD = 2048 / sizeof(element) /* the least distance at which outputs are prefetched */
 };
 
@@ -37,11 +38,51 @@ struct divisors {
   int32_t d_extent[AVG_OUTPUT_ROWS], h_extent[AVG_OUTPUT_ROWS];
   float w_extent[AVG_DIVISORS + LANES];
   /* A table has the divisors of a row of outputs, and 1 behind them; `outer` says for which extent
-   * along D times H.  In a pile there is one table, for all outputs of the box. */
+   * along D times H.  Or of a slice, and `outer` is the extent along D.  In a pile there is one
+   * table, for all outputs of the box. */
   int64_t pitch, tables, latest;
+  struct pg_range slice; /* the rows that tables of slices are for */
   int64_t outer[DIVISOR_TABLES];
   _Alignas(LINE) float table[AVG_DIVISORS + LANES];
 };
+
+/* The next float towards 0; x is positive and normal. */
+static inline float previous_float(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits--;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* The divisors of a run of outputs. */
+struct divisor_run {
+  const float *divisor;
+  bool one;        /* all outputs have the first one */
+  int64_t ahead;   /* the outputs so many elements further on are needed soon */
+  float high, low; /* one: its reciprocal in two parts; 0: outputs are divided */
+};
+
+/* Dividing takes as long as four products, so outputs with one divisor d are multiplied.
+ *
+ * high is 1 / d rounded towards 0, and low the rest, rounded.  With the roundings of low and of
+ * g * low, the sum g * high + g * low differs from g / d by less than 2^-46 of it before it is
+ * rounded, once, by the fused addition.  The result is then wrong only if a boundary between two
+ * roundings, m, lies between the two.  m has 25 bits, the last of them 1.  g - m * d is not 0,
+ * because m times the odd part D of d, which is 3 or more, has more bits than g.  So it is at least
+ * the last bit of m, and g / d differs from m by at least 1 / (2^25 * D) of it: for d < 2^21 that
+ * is more.  All of this needs quotients and g * low that are no subnormal numbers, or 0: that is so
+ * from |g| >= 2^-60 on, and other vectors are divided.  If d is a power of two the quotient is the
+ * product with 1 / d whatever g is, and low is 0. */
+static inline struct divisor_run one_divisor(const float *divisor, int64_t ahead) {
+  struct divisor_run run = {.divisor = divisor, .one = true, .ahead = ahead};
+  const double reciprocal = 1 / (double)*divisor;
+  if (*divisor < 1 || *divisor >= 0x1p21f) return run;
+  run.high = (float)reciprocal;
+  if (run.high > reciprocal) run.high = previous_float(run.high);
+  run.low = (float)(reciprocal - run.high);
+  return run;
+}
 
 struct quotients {
   const struct pg_avg_backward *args;
@@ -51,6 +92,7 @@ struct quotients {
   int64_t ahead; /* prefetch distance, in elements */
   struct pg_box_cover cover;
   struct divisors divisors;
+  struct divisor_run one; /* if all outputs have one divisor */
 };
 
 /* Are the channels of a cell neighbours in both tensors? */
@@ -140,53 +182,95 @@ static inline const float *divisors_of(struct divisors *v, int64_t outer) {
   return v->table + i * v->pitch;
 }
 
-/* The divisors of a run of outputs. */
-struct divisor_run {
-  const float *divisor;
-  bool one;      /* all outputs have the first one */
-  int64_t ahead; /* the outputs so many elements further on are needed soon */
-};
-
 /* The divisors of so many rows of outputs that follow each other: the rows of the box, of one plane
  * behind the other.  They have at most AVG_DIVISORS elements. */
 static inline struct divisor_run divisors_of_rows(struct quotients *k, int64_t rows) {
   struct divisors *v = &k->divisors;
   const int64_t depth = pg_length(v->od), height = pg_length(v->oh);
   const int64_t row = pg_length(v->ow) * v->repeat;
-  if (v->same) return (struct divisor_run){v->table, true, k->ahead};
+  if (v->same) return k->one;
   if (v->tables != rows)
     for (int64_t i = 0; i < rows; i++)
       make_divisors(v, v->d_extent[i / height % depth] * (int64_t)v->h_extent[i % height],
                     v->table + i * row);
   v->tables = rows;
-  return (struct divisor_run){v->table, false, k->ahead};
+  return (struct divisor_run){.divisor = v->table, .ahead = k->ahead};
+}
+
+/* May the rows of outputs of a slice be divided as one run?  They follow each other then. */
+static inline bool are_slices_runs(const struct quotients *k) {
+  const struct pg_box_cover *m = &k->cover;
+  const int64_t row = pg_length(m->w.outputs) * k->unit;
+  return k->out.slices && k->unit == k->out.unit &&
+         pg_length(m->w.outputs) == k->facts->pool.w.out && (k->divisors.same || k->unit < LANES) &&
+         pg_length(m->h.outputs) * row <= AVG_DIVISORS / 2;
+}
+
+/* The divisors of slice od of such outputs. */
+static inline struct divisor_run divisors_of_slice(struct quotients *k, int64_t od) {
+  struct divisors *v = &k->divisors;
+  const int64_t rows = pg_length(v->oh), row = pg_length(v->ow) * v->repeat;
+  if (v->same) return k->one;
+  if (!is_same_range(v->slice, v->oh)) v->tables = 0;
+  v->slice = v->oh;
+  int64_t i = 0;
+  while (i < v->tables && v->outer[i] != v->d_extent[od]) i++;
+  if (i == 2) i = v->tables = 0;
+  float *table = v->table + i * (AVG_DIVISORS / 2);
+  if (i == v->tables) {
+    for (int64_t j = 0; j < rows; j++)
+      make_divisors(v, v->d_extent[od] * (int64_t)v->h_extent[j], table + j * row);
+    v->outer[i] = v->d_extent[od];
+    v->tables = i + 1;
+  }
+  return (struct divisor_run){.divisor = table, .ahead = k->ahead};
 }
 
 /* --- Dividing --- */
 
-static inline floats quotient_of(floats grad, floats divisor) {
-  return add(zeros(), over(grad, divisor));
+enum division { BY_TABLE, BY_ONE, BY_PRODUCTS, BY_RECIPROCAL };
+
+static inline enum division division_of(const struct divisor_run *run) {
+  if (!run->one) return BY_TABLE;
+  return run->high == 0 ? BY_ONE : run->low == 0 ? BY_RECIPROCAL : BY_PRODUCTS;
 }
 
 static inline __attribute__((always_inline)) void divide_by(const element *grad, int64_t count,
-                                                            const struct divisor_run run,
-                                                            const bool one, float *to) {
-  floats divisor = all(run.divisor[0]);
+                                                            const struct divisor_run *run,
+                                                            const enum division how, float *to) {
+  const floats high = all(run->high), low = all(run->low);
+  floats divisor = all(run->divisor[0]);
   for (int64_t i = 0; i < count; i += LANES) {
-    if (!one) divisor = load_f32(run.divisor + i);
-    __builtin_prefetch(grad + i + run.ahead);
+    if (how == BY_TABLE) divisor = load_f32(run->divisor + i);
+    __builtin_prefetch(grad + i + run->ahead);
     const floats g = count - i >= LANES ? load_elements(grad + i) : load_part(grad + i, count - i);
-    store_f32(to + i, quotient_of(g, divisor));
+    floats quotient;
+    if (how == BY_RECIPROCAL)
+      quotient = times(g, high);
+    else if (how == BY_PRODUCTS && !(ELEMENT_MAY_BE_TINY && __builtin_expect(any_tiny(g), 0)))
+      quotient = over_one(g, divisor, high, low);
+    else
+      quotient = over(g, divisor);
+    store_f32(to + i, add(zeros(), quotient));
   }
 }
 
 /* Divides a run of elements.  Behind the last quotient up to LANES - 1 zeros are stored. */
 static inline void divide_run(const element *grad, int64_t count, const struct divisor_run run,
                               float *to) {
-  if (run.one)
-    divide_by(grad, count, run, true, to);
-  else
-    divide_by(grad, count, run, false, to);
+  switch (division_of(&run)) {
+    case BY_TABLE:
+      divide_by(grad, count, &run, BY_TABLE, to);
+      break;
+    case BY_ONE:
+      divide_by(grad, count, &run, BY_ONE, to);
+      break;
+    case BY_PRODUCTS:
+      divide_by(grad, count, &run, BY_PRODUCTS, to);
+      break;
+    default:
+      divide_by(grad, count, &run, BY_RECIPROCAL, to);
+  }
 }
 
 /* Divides outputs of one element each that do not follow each other. */
@@ -195,7 +279,8 @@ static inline void divide_strided(const struct quotients *k, const element *grad
   widen(grad, k->args->out_strides.of[PG_W], count, 0, to);
   for (int64_t i = 0; i < count; i += LANES) {
     const floats g = count - i >= LANES ? load_f32(to + i) : load_part_f32(to + i, count - i);
-    store_f32(to + i, quotient_of(g, run.one ? all(run.divisor[0]) : load_f32(run.divisor + i)));
+    store_f32(to + i,
+              add(zeros(), over(g, run.one ? all(run.divisor[0]) : load_f32(run.divisor + i))));
   }
 }
 
@@ -205,21 +290,37 @@ static inline void divide_row(const struct quotients *k, const element *grad, co
   const struct divisors *v = &k->divisors;
   const int64_t count = pg_length(k->cover.w.outputs), stride = k->args->out_strides.of[PG_W];
   const bool run = k->out.rows && k->unit == k->out.unit; /* the row is one run */
-  struct divisor_run by = {table, v->same, k->ahead};
-  if (run && (v->same || v->repeat == k->unit)) {
-    divide_run(grad, count * k->unit, by, to);
+  if (run && v->same) {
+    divide_run(grad, count * k->unit, k->one, to);
+  } else if (run && v->repeat == k->unit) {
+    divide_run(grad, count * k->unit, (struct divisor_run){.divisor = table, .ahead = k->ahead},
+               to);
   } else if (k->unit == 1) {
-    divide_strided(k, grad, count, by, to);
+    divide_strided(k, grad, count, (struct divisor_run){.divisor = table, .one = v->same}, to);
   } else {
     for (int64_t i = 0; i < count; i++) {
-      by.divisor = table + (v->same ? 0 : i * v->repeat);
-      by.one = true;
-      divide_run(grad + i * stride, k->unit, by, to + i * k->unit);
+      struct divisor_run by = {.divisor = table + i * v->repeat, .one = true, .ahead = k->ahead};
+      if (k->unit >= PRODUCTS_FROM) by = one_divisor(by.divisor, by.ahead);
+      divide_run(grad + i * stride, k->unit, v->same ? k->one : by, to + i * k->unit);
     }
   }
 }
 
 /* --- Boxes --- */
+
+/* Where planes are cut, a box is the same part of several planes, so that what depends on the part
+ * alone is made once for all of them: of so many units, if enough boxes are left for all threads.
+ */
+static inline int64_t planes_together(const struct pg_facts *f, const struct pg_tiling *t,
+                                      int64_t unit) {
+  enum { MOST = 16, BOXES = 64 };
+  const struct pg_pooling *p = &f->pool;
+  const int64_t parts =
+      pg_ceil_div(p->d.in, t->d) * pg_ceil_div(p->h.in, t->h) * pg_ceil_div(p->w.in, t->w);
+  if (parts == 1) return t->planes;
+  const int64_t units = f->planes / unit;
+  return unit * most(1, least(least(MOST, units), units / pg_ceil_div(BOXES, parts)));
+}
 
 static inline void begin_quotients(struct quotients *k, const struct pg_task *task) {
   const struct pg_pooling *p = &task->problem.facts.pool;
@@ -227,7 +328,7 @@ static inline void begin_quotients(struct quotients *k, const struct pg_task *ta
   k->args = &task->problem.args.avg_backward;
   k->facts = &task->problem.facts;
   k->out = layout_of(&k->args->out_strides, p, true, task->choice.tiling.interleaved);
-  v->od = v->oh = v->ow = (struct pg_range){-1, -1};
+  v->od = v->oh = v->ow = v->slice = (struct pg_range){-1, -1};
   v->same = extents_are_same(k, &p->d) && extents_are_same(k, &p->h) && extents_are_same(k, &p->w);
   if (v->same) {
     const int64_t counted =
@@ -235,6 +336,7 @@ static inline void begin_quotients(struct quotients *k, const struct pg_task *ta
     v->table[0] = (float)(k->args->divisor != 0 ? k->args->divisor : counted);
   }
   k->ahead = most(AVG_AHEAD, least(pg_outputs_per_item(task), (int64_t)4 * AVG_AHEAD));
+  if (v->same) k->one = one_divisor(v->table, k->ahead);
   pg_box_cover_begin(&k->cover);
 }
 

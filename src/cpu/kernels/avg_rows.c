@@ -13,16 +13,8 @@
 #include "cpu/kernels/avg_tiling.h"
 
 enum {
-  CHUNK = 1024,   /* elements that are computed between two writes */
-  LONG_ROW = 1024 /* elements of a row that is copied rather than computed again */
-};
-
-/* Rows of cells of the box that are computed together: each lies in the windows of `height` rows of
- * outputs.  They are a band, or windows slide by one row from each to the next; if expanded rows
- * follow each other, such rows are one run. */
-struct row_band {
-  int32_t first, height, count;
-  bool slides;
+  CHUNK = 512,                     /* elements that are computed between two writes */
+  LONG_ROW = 256 / sizeof(element) /* elements of a row that is copied rather than computed again */
 };
 
 struct avg_rows {
@@ -30,29 +22,32 @@ struct avg_rows {
   struct expansion x; /* along W */
   struct expansion y; /* in flat piles: along H, or along all axes at once */
   struct layout in;
-  bool pile, compact;  /* compact: expanded rows follow each other */
-  bool flat;           /* a pile whose cells are all expanded before the first is rounded */
-  bool at_a_time;      /* and along all axes at once */
-  const element *grad; /* the first output of the plane that is computed */
-  element *to;         /* and its first cell */
-  /* Rows go to gradInput directly if they end before here by a vector or two: vectors are stored
-   * beyond the end of a row, and what they overwrite must be computed later. */
-  const element *direct_end;
+  bool pile, compact;         /* compact: expanded rows follow each other */
+  bool flat;                  /* a pile whose cells are all expanded before the first is rounded */
+  bool at_a_time;             /* and along all axes at once */
+  const element *grad;        /* the first output of the plane that is computed */
+  element *to;                /* and its first cell */
   int64_t pitch;              /* between expanded rows */
   int64_t d_places, h_places; /* slices of expanded rows, and rows of a slice */
   int64_t group;              /* so many rows of outputs are divided before they are expanded */
   int64_t at_once;            /* the most rows of cells that are computed together */
-  struct pg_range rows;       /* of cells that the bands are for */
-  bool slides;                /* and where windows slide by one row, they were looked for */
-  int64_t bands;
-  struct row_band band[PG_BOX_ROWS];
-  struct band adds;      /* the rows of cells that are computed now */
-  struct pg_cover plane; /* of a plane, as if it were one row */
+  struct row_bands of_rows;
+  /* Where cells lie in several windows along H and along D, or rows are short, the sums along W and
+   * H of a slice of outputs are a sheet, which is made once for all slices of cells that need it.
+   */
+  bool deep;
+  bool slices_are_runs;      /* of outputs */
+  bool by_lanes;             /* sheets are expanded along H like rows along W */
+  bool full;                 /* sheets have all rows, so that a slice is one run */
+  struct row_bands of_sheet; /* where each of them is needed */
+  struct band adds;          /* the rows of cells that are computed now */
+  struct pg_cover plane;     /* of a plane, as if it were one row */
   int32_t plane_first[PILE + PG_COVER_SLACK], plane_count[PILE + PG_COVER_SLACK];
-  int64_t slice[AVG_WINDOWS]; /* which slice of outputs is in a place */
+  int64_t slice[AVG_WINDOWS]; /* which slice of outputs is in a place, or its sheet */
   int64_t done[AVG_WINDOWS];  /* and how many of its rows are expanded */
   _Alignas(LINE) float quotient[AVG_OUTPUTS + 4 * LANES];
   _Alignas(LINE) float expanded[AVG_EXPANDED + EXPAND_RUN + 4 * LANES];
+  _Alignas(LINE) float sheet[AVG_SHEETS + EXPAND_RUN + 4 * LANES];
   _Alignas(LINE) element row[AVG_ROW + 4 * LANES]; /* of cells that do not follow each other */
   struct slab_writer writer;
 };
@@ -89,17 +84,6 @@ struct turn {
   int64_t done; /* rows that all slices have */
 };
 
-static void begin_turn(struct avg_rows *k, int64_t plane, int64_t d, struct turn *t) {
-  const int64_t size = k->h_places * k->pitch + (k->pile ? 0 : LANES);
-  t->od = k->q.cover.d.first[d];
-  t->depth = k->q.cover.d.count[d];
-  t->oh = t->place = t->done = 0;
-  for (int64_t i = 0; i < t->depth; i++) {
-    const int64_t place = k->pile ? plane * k->d_places + t->od + i : (t->od + i) % k->d_places;
-    t->slice[i] = k->expanded + place * size;
-  }
-}
-
 /* The place of row oh, which is not before the last one that was asked for. */
 static inline int64_t place_of(const struct avg_rows *k, struct turn *t, int64_t oh) {
   t->place += oh - t->oh;
@@ -119,8 +103,7 @@ static void expand_group(struct avg_rows *k, int64_t od, int64_t oh, int64_t cou
                    pg_length(k->q.cover.w.outputs) == k->q.args->pool.w.out &&
                    x->kind != EXPAND_SHIFT_BY_ONE;
   if (run)
-    divide_run(k->grad + od * s[PG_D] + oh * s[PG_H], count * x->pitch,
-               (struct divisor_run){v->table, true, k->q.ahead},
+    divide_run(k->grad + od * s[PG_D] + oh * s[PG_H], count * x->pitch, k->q.one,
                x->kind == EXPAND_SAME ? slice + oh * k->pitch : k->quotient);
   for (int64_t i = 0; i < count && !run; i++) {
     float *to = x->kind == EXPAND_SAME ? slice + (oh + i) % k->h_places * k->pitch
@@ -131,6 +114,57 @@ static void expand_group(struct avg_rows *k, int64_t od, int64_t oh, int64_t cou
   for (int64_t i = 0; i < count && x->kind != EXPAND_SAME; i += x->rows)
     expand(x, k->quotient + i * x->pitch, k->q.cover.w.most,
            slice + (oh + i) % k->h_places * k->pitch);
+}
+
+static void expand_all(const struct expansion *x, int64_t rows, const float *from, float *to,
+                       int64_t most_windows) {
+  for (int64_t i = 0; i < rows; i += x->rows)
+    expand(x, from + i * x->pitch, most_windows, to + i * x->count);
+}
+
+/* Divides and expands slice od of the outputs, whose rows follow each other. */
+static void expand_slice(struct avg_rows *k, int64_t od) {
+  const int64_t rows = pg_length(k->q.cover.h.outputs);
+  float *to = k->x.kind == EXPAND_SAME ? k->expanded : k->quotient;
+  divide_run(k->grad + od * k->q.args->out_strides.of[PG_D], rows * k->x.pitch,
+             divisors_of_slice(&k->q, od), to);
+  if (k->x.kind != EXPAND_SAME) expand_all(&k->x, rows, to, k->expanded, k->q.cover.w.most);
+}
+
+/* Makes the sheet of slice od of the outputs. */
+static float *make_sheet(struct avg_rows *k, int64_t plane, int64_t od) {
+  const int64_t rows = pg_length(k->q.cover.h.outputs), width = k->x.count;
+  const int64_t number = plane * pg_length(k->q.cover.d.outputs) + od, place = od % k->d_places;
+  if (k->by_lanes && k->pile) return k->sheet + number * k->of_sheet.rows * width;
+  float *sheet = k->sheet + place * (k->of_sheet.rows * width + LANES), *to = sheet;
+  if (k->slice[place] == od) return sheet;
+  k->slice[place] = od;
+  if (k->slices_are_runs && !k->pile) expand_slice(k, od);
+  for (int64_t oh = 0, count; oh < rows && !k->pile && !k->slices_are_runs; oh += count) {
+    count = least(k->group, rows - oh);
+    expand_group(k, od, oh, count, k->expanded);
+  }
+  const float *from = k->expanded + (k->pile ? number * rows * k->pitch : 0);
+  if (k->by_lanes) expand(&k->y, from, k->q.cover.h.most, to);
+  for (int64_t i = 0; i < k->of_rows.count && !k->by_lanes; i++) {
+    const struct row_band *b = &k->of_rows.band[i];
+    const int64_t length = (b->slides ? b->count : 1) * width;
+    for (int64_t j = k->full && !b->slides ? b->count : 1; j > 0; j--, to += length)
+      add_run(from + b->first * k->pitch, k->pitch, b->height, length, to);
+  }
+  return sheet;
+}
+
+static void begin_turn(struct avg_rows *k, int64_t plane, int64_t d, struct turn *t) {
+  const int64_t size = k->h_places * k->pitch + (k->pile ? 0 : LANES);
+  t->od = k->q.cover.d.first[d];
+  t->depth = k->q.cover.d.count[d];
+  t->oh = t->place = t->done = 0;
+  for (int64_t i = 0; i < t->depth && k->deep; i++) t->slice[i] = make_sheet(k, plane, t->od + i);
+  for (int64_t i = 0; i < t->depth && !k->deep; i++) {
+    const int64_t place = k->pile ? plane * k->d_places + t->od + i : (t->od + i) % k->d_places;
+    t->slice[i] = k->expanded + place * size;
+  }
 }
 
 /* Expands the rows of outputs up to `end` of the slices that are needed, and from `begin` on where
@@ -182,25 +216,19 @@ static bool flatten_planes(struct avg_rows *k) {
   return k->y.kind == EXPAND_LANES || k->y.kind == EXPAND_SAME;
 }
 
-/* If they do, but rows are shorter than a vector, planes without depth are expanded along H in the
- * same way as rows along W. */
-static bool flatten_slices(struct avg_rows *k) {
+/* If they do, but rows are shorter than a vector, planes without depth, and sheets, are expanded
+ * along H in the same way as rows along W. */
+static bool expand_h_by_lanes(struct avg_rows *k) {
   const struct pg_box_cover *m = &k->q.cover;
   const struct pg_axis axis = pg_axis_unit();
-  if (!k->pile || !k->in.all || k->x.count >= LANES) return false;
-  if (pg_length(m->d.cells) > 1 || pg_length(m->d.outputs) > 1) return false;
-  make_expansion(&k->y, &m->h, &axis, k->x.count, true);
+  const bool flat = k->pile && k->in.all && !k->q.facts->has_depth;
+  if (!(flat || (k->deep && k->compact)) || k->x.count >= LANES) return false;
+  make_expansion(&k->y, &m->h, &axis, k->x.count, k->pile);
   return k->y.kind == EXPAND_LANES || k->y.kind == EXPAND_SAME;
 }
 
-static void expand_all(const struct expansion *x, int64_t rows, const float *from, float *to,
-                       int64_t most_windows) {
-  for (int64_t i = 0; i < rows; i += x->rows)
-    expand(x, from + i * x->pitch, most_windows, to + i * x->count);
-}
-
-/* Divides and expands all outputs of a pile of planes.  Returns the expanded rows, or the sums of
- * all cells in flat piles. */
+/* Divides and expands all outputs of a pile of planes, and makes their sheets if that is done for
+ * all at once.  Returns the expanded rows, or the sums of all cells in flat piles. */
 static float *expand_pile(struct avg_rows *k, const struct pg_box *b, int64_t planes) {
   const struct pg_box_cover *m = &k->q.cover;
   const int64_t rows = planes * pg_length(m->d.outputs) * pg_length(m->h.outputs);
@@ -217,6 +245,7 @@ static float *expand_pile(struct avg_rows *k, const struct pg_box *b, int64_t pl
     from = k->expanded;
     to = k->quotient;
   }
+  if (k->by_lanes) expand_all(&k->y, planes * pg_length(m->d.outputs), from, k->sheet, m->h.most);
   if (!k->flat || k->y.kind == EXPAND_SAME) return from;
   expand_all(&k->y, planes, from, to, k->at_a_time ? 1 : m->h.most);
   return to;
@@ -250,29 +279,26 @@ static void cursor_end(struct avg_rows *k, struct cursor *c) {
 static inline void write_band(struct avg_rows *k, struct band *b, const struct row_band *rows,
                               struct cursor *c, element *to) {
   const int64_t width = b->width, stride = k->q.args->in_strides.of[PG_H];
-  if (rows->count > k->at_once && !rows->slides && width >= LONG_ROW && !k->writer.held) {
+  if (rows->count > 1 && !rows->slides && width >= LONG_ROW && !k->writer.held) {
     b->count = 1;
     make_band(&k->x, b, k->row);
+    cursor_end(k, c);
     for (int64_t i = 0; i < rows->count; i++)
-      copy_bytes(to + i * stride, k->row, width * (int64_t)sizeof *to, k->writer.nontemporal);
+      slab_append(&k->writer, to + i * stride, (const char *)k->row, width * (int64_t)sizeof *to);
     return;
   }
   for (int64_t left = rows->count, count; left > 0; left -= count, to += count * stride) {
     count = least(left, k->at_once);
     b->count = rows->slides ? 1 : count;
     b->width = rows->slides ? count * width : width;
-    if (k->direct_end - to >= count * width + TWO_VECTORS) {
-      make_band(&k->x, b, to);
-    } else {
-      if (c->at == NULL) c->at = (element *)(void *)slab_place(&k->writer, to);
-      make_band(&k->x, b, c->at);
-      c->at += count * width;
-      c->filled += count * width;
-      if (stride != width || c->filled > CHUNK) cursor_end(k, c);
-    }
+    if (c->at == NULL) c->at = (element *)(void *)slab_place(&k->writer, to);
+    make_band(&k->x, b, c->at);
+    c->at += count * width;
+    c->filled += count * width;
+    if (stride != width || c->filled > CHUNK) cursor_end(k, c);
     if (left == count) break;
     for (int64_t i = 0; rows->slides && i < b->depth * b->height; i++)
-      b->rows[i] += count * k->pitch;
+      b->rows[i] += count * b->pitch;
   }
   b->width = width;
 }
@@ -285,7 +311,7 @@ static void scatter_band(struct avg_rows *k, struct band *b, const struct row_ba
   for (int64_t i = 0; i < rows->count; i++) {
     if (i == 0 || rows->slides) make_band(&k->x, b, k->row);
     copy_cells(k, to + i * stride);
-    for (int64_t j = 0; rows->slides && j < b->depth * b->height; j++) b->rows[j] += k->pitch;
+    for (int64_t j = 0; rows->slides && j < b->depth * b->height; j++) b->rows[j] += b->pitch;
   }
 }
 
@@ -294,22 +320,17 @@ static void write_flat(struct avg_rows *k, const float *from, int64_t count) {
   struct band b;
   b.depth = b.height = b.count = 1;
   for (int64_t i = 0; i < count; i += CHUNK) {
-    element *to = k->to + i;
     b.width = least(CHUNK, count - i);
     b.rows[0] = from + i;
-    if (k->direct_end - to >= b.width + TWO_VECTORS) {
-      make_run(&b, to, 1, 1);
-      continue;
-    }
-    make_run(&b, (element *)(void *)slab_place(&k->writer, to), 1, 1);
-    slab_advance(&k->writer, b.width * (int64_t)sizeof *to);
+    make_run(&b, (element *)(void *)slab_place(&k->writer, k->to + i), 1, 1);
+    slab_advance(&k->writer, b.width * (int64_t)sizeof(element));
   }
 }
 
 /* Finds the expanded rows of a band, the first of which are in this place. */
 static inline void find_rows(const struct avg_rows *k, const struct turn *t, int64_t place,
                              struct band *b) {
-  const int64_t places = k->h_places, pitch = k->pitch, height = b->height;
+  const int64_t places = k->h_places, pitch = b->pitch, height = b->height;
   const float **row = b->rows;
   for (int64_t i = 0; i < b->depth; i++) {
     const float *slice = t->slice[i];
@@ -326,15 +347,23 @@ static void make_slice(struct avg_rows *k, int64_t plane, int64_t d) {
   struct turn t;
   struct band *band = &k->adds;
   struct cursor cursor = {NULL, 0};
+  const struct row_bands *all = k->deep ? &k->of_sheet : &k->of_rows;
   begin_turn(k, plane, d, &t);
   band->width = pg_length(k->q.cover.w.cells) * k->q.unit;
-  for (const struct row_band *b = k->band; b < k->band + k->bands; to += b++->count * stride) {
+  band->pitch = k->deep ? k->x.count : k->pitch;
+  for (const struct row_band *b = all->band; b < all->band + all->count;
+       to += b++->count * stride) {
     const int64_t end = b->first + b->height + (b->slides ? b->count - 1 : 0);
-    if (!k->pile && b->height > 0 && t.done < end) expand_needed(k, &t, b->first, end);
-    band->height = b->height;
-    band->depth = b->height > 0 ? t.depth : 0;
-    const int64_t place = place_of(k, &t, b->first);
-    find_rows(k, &t, place, band);
+    if (!k->pile && !k->deep && b->height > 0 && t.done < end) expand_needed(k, &t, b->first, end);
+    if (k->deep) { /* one row of each sheet */
+      band->depth = 1;
+      band->height = t.depth;
+      for (int64_t i = 0; i < t.depth; i++) band->rows[i] = t.slice[i] + b->first * band->pitch;
+    } else {
+      band->height = b->height;
+      band->depth = b->height > 0 ? t.depth : 0;
+      find_rows(k, &t, place_of(k, &t, b->first), band);
+    }
     if (follow)
       write_band(k, band, b, &cursor, to);
     else
@@ -347,23 +376,9 @@ static void make_slice(struct avg_rows *k, int64_t plane, int64_t d) {
  * in its last `bytes`. */
 static void repeat_slice(struct avg_rows *k, struct pg_range d, int64_t bytes) {
   struct slab_writer *w = &k->writer;
-  const element *first = k->to + d.begin * k->q.args->in_strides.of[PG_D];
   const char *from = w->room[w->which] + w->end - bytes;
-  if (!w->nontemporal) {
-    slab_flush(w);
-    from = (const char *)first;
-  }
-  for (d.begin++; d.begin < d.end; d.begin++) {
-    element *slice = k->to + d.begin * k->q.args->in_strides.of[PG_D];
-    if (bytes >= SLAB_FULL || (void *)slice != w->next) {
-      copy_bytes(slice, from, bytes, w->nontemporal);
-      continue;
-    }
-    char *at = slab_place(w, slice);
-    memcpy(at, from, (size_t)bytes);
-    slab_advance(w, bytes);
-    from = at;
-  }
+  for (d.begin++; d.begin < d.end; d.begin++)
+    slab_append(w, k->to + d.begin * k->q.args->in_strides.of[PG_D], from, bytes);
 }
 
 static void make_plane(struct avg_rows *k, const struct pg_box *b, int64_t plane) {
@@ -371,14 +386,13 @@ static void make_plane(struct avg_rows *k, const struct pg_box *b, int64_t plane
   const int64_t slice = pg_length(b->w) * pg_length(b->h) * k->q.unit;
   const bool follow =
       k->in.slices && k->q.unit == k->in.unit && pg_length(b->w) == k->q.args->pool.w.in;
-  const bool together = follow && slice <= SLAB_ELEMENTS;
-  for (int64_t i = 0; i < k->d_places && !k->pile; i++) k->slice[i] = -1;
+  const bool together =
+      follow && slice <= SLAB_ELEMENTS && slice >= (int64_t)(LINE / sizeof(element));
+  for (int64_t i = 0; i < k->d_places && (k->deep || !k->pile); i++) k->slice[i] = -1;
   for (int64_t d = 0, end; d < pg_length(b->d); d = end) {
     for (end = d + 1; together && end < pg_length(b->d) && in_same_windows(m, end);) end++;
-    k->writer.held = end > d + 1 && k->writer.nontemporal;
-    element *first = k->to + d * k->q.args->in_strides.of[PG_D];
+    k->writer.held = end > d + 1;
     if (k->writer.held && k->writer.end >= SLAB_FULL) slab_turn(&k->writer);
-    if (!k->writer.nontemporal && !k->pile && follow) k->direct_end = first + slice;
     make_slice(k, plane, d);
     k->writer.held = false;
     if (end > d + 1) repeat_slice(k, (struct pg_range){d, end}, slice * (int64_t)sizeof(element));
@@ -394,38 +408,16 @@ static element *first_cell_of(const struct avg_rows *k, const struct pg_box *b, 
 
 /* --- Items --- */
 
-/* Where expanded rows follow each other, up to SLIDES rows from each to the next of which windows
- * slide by one row are computed together. */
-static void make_row_bands(struct avg_rows *k, bool slides) {
-  enum { SLIDES = 8 };
-  const struct pg_cover *m = &k->q.cover.h;
-  if (is_same_range(k->rows, m->cells) && k->slides == slides) return;
-  k->rows = m->cells;
-  k->slides = slides;
-  k->bands = 0;
-  for (int64_t h = 0; h < pg_length(m->cells); h++) {
-    struct row_band *b = k->bands > 0 ? &k->band[k->bands - 1] : NULL;
-    const bool same_height = b != NULL && m->count[h] == b->height;
-    if (in_same_windows(m, h) && !b->slides)
-      b->count++;
-    else if (slides && same_height && (b->slides || b->count == 1) && b->count < SLIDES &&
-             m->first[h] == b->first + b->count) {
-      b->slides = true;
-      b->count++;
-    } else
-      k->band[k->bands++] = (struct row_band){m->first[h], m->count[h], 1, false};
-  }
-}
-
 /* How the expanded rows of a box are arranged. */
 static void arrange_rows(struct avg_rows *k, int64_t unit) {
   const struct pg_box_cover *m = &k->q.cover;
   const struct pg_pooling *p = &k->q.facts->pool;
   const int64_t rows = most(1, pg_length(m->h.outputs)), width = pg_length(m->w.cells) * unit;
   const bool deep = pg_length(m->d.cells) > 1;
-  k->d_places = k->pile ? pg_length(m->d.outputs) : most(1, m->d.most);
-  k->compact = k->pile || rows * width * k->d_places + EXPAND_RUN <= AVG_EXPANDED;
-  make_expansion(&k->x, &m->w, &p->w, unit, k->pile || (k->compact && k->d_places == 1));
+  k->d_places = k->pile && !k->deep ? pg_length(m->d.outputs) : most(1, m->d.most);
+  const int64_t slices = k->deep ? 1 : k->d_places; /* of expanded rows */
+  k->compact = k->pile || rows * width * slices + EXPAND_RUN <= AVG_EXPANDED;
+  make_expansion(&k->x, &m->w, &p->w, unit, k->pile || (k->compact && slices == 1));
   k->group = group_of(k->x.pitch);
   if (k->group > k->x.rows) k->group -= k->group % k->x.rows;
   k->pitch = k->compact ? k->x.count : round_up(k->x.count) + LANES;
@@ -433,29 +425,32 @@ static void arrange_rows(struct avg_rows *k, int64_t unit) {
   k->at_once = 1;
   if (k->q.args->in_strides.of[PG_H] == width)
     k->at_once = most(1, (SLAB_ELEMENTS - CHUNK) / width);
-  make_row_bands(k, k->compact && !k->x.bands);
+  k->slices_are_runs = k->compact && k->x.kind != EXPAND_SHIFT_BY_ONE && are_slices_runs(&k->q);
+  make_row_bands(&k->of_rows, &m->h, k->compact && !k->x.bands);
 }
 
 static void make_box(struct avg_rows *k, const struct pg_tiling *t, const struct pg_box *b) {
   const int64_t unit = t->interleaved ? least(b->planes, k->in.unit) : 1;
   const int64_t planes = b->planes / unit;
   begin_box(&k->q, b, unit, 0);
+  k->by_lanes = false;
   k->flat = k->at_a_time = flatten_planes(k);
   if (!k->flat) {
     arrange_rows(k, unit);
-    k->flat = flatten_slices(k);
+    const bool by_lanes = expand_h_by_lanes(k);
+    k->flat = by_lanes && !k->deep;
+    k->by_lanes = by_lanes && k->deep;
+    k->full = k->by_lanes || (k->x.count < TWO_VECTORS && !k->x.bands);
+    if (k->deep) make_sheet_bands(&k->of_sheet, &k->of_rows, k->full, !k->x.bands);
   }
   const float *sums = k->pile ? expand_pile(k, b, planes) : NULL;
-  k->direct_end = k->q.args->grad_in;
-  if (k->pile && k->in.all && !k->writer.nontemporal)
-    k->direct_end = first_cell_of(k, b, 0) + b->planes * b->cells;
   if (k->flat) {
     k->to = first_cell_of(k, b, 0);
     write_flat(k, sums, b->planes * b->cells);
     return;
   }
   for (int64_t i = 0; i < planes; i++) {
-    k->to = k->in.all && i > 0 ? k->to + b->cells * unit : first_cell_of(k, b, i);
+    k->to = k->in.all && b->whole && i > 0 ? k->to + b->cells * unit : first_cell_of(k, b, i);
     if (!k->pile) k->grad = first_output(k, b, i);
     make_plane(k, b, i);
   }
@@ -469,8 +464,9 @@ static void rows_items(const void *args, int64_t begin, int64_t end, struct pg_s
   int64_t planes;
   begin_quotients(&k->q, task);
   k->in = layout_of(&k->q.args->in_strides, &f->pool, false, t->interleaved);
-  k->x.cells = k->y.cells = k->rows = (struct pg_range){-1, -1};
+  k->x.cells = k->y.cells = k->of_rows.cells = (struct pg_range){-1, -1};
   k->pile = is_pile(&task->problem, &planes);
+  k->deep = is_deep(f, t->interleaved);
   slab_begin(&k->writer, pg_prefers_nontemporal(f->grad_in_bytes));
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {
     const struct pg_box box = pg_box_of(t, &f->pool, item);

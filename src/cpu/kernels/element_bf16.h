@@ -8,6 +8,7 @@
 typedef uint16_t element;
 typedef float sum_type;
 typedef packed_bf16 packed;
+enum { ELEMENT_MAY_BE_TINY = 1 /* less than 2^-60, and not 0 */ };
 enum { ELEMENT_IS_FLOAT = 0 };
 
 static inline sum_type widen_one(element x) { return pg_float_of_bf16(x); }

@@ -8,6 +8,7 @@
 typedef float element;
 typedef float sum_type;
 typedef packed_f32 packed;
+enum { ELEMENT_MAY_BE_TINY = 1 /* less than 2^-60, and not 0 */ };
 enum { ELEMENT_IS_FLOAT = 1 };
 
 static inline sum_type widen_one(element x) { return x; }

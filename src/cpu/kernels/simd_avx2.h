@@ -238,4 +238,15 @@ static inline void store_two_nontemporal_bf16(uint16_t *p, floats v, floats w) {
 }
 static inline void fence_nontemporal(void) { _mm_sfence(); }
 
+static inline floats over_one(floats v, floats divisor, floats high, floats low) {
+  (void)divisor;
+  return _mm256_fmadd_ps(v, high, _mm256_mul_ps(v, low));
+}
+static inline bool any_tiny(floats v) {
+  const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v);
+  const __m256 small = _mm256_cmp_ps(size, _mm256_set1_ps(0x1p-60f), _CMP_LT_OQ);
+  return _mm256_movemask_ps(
+             _mm256_and_ps(small, _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_NEQ_OQ))) != 0;
+}
+
 #endif

@@ -228,4 +228,14 @@ static inline void store_two_nontemporal_bf16(uint16_t *p, floats v, floats w) {
 }
 static inline void fence_nontemporal(void) { _mm_sfence(); }
 
+static inline floats over_one(floats v, floats divisor, floats high, floats low) {
+  (void)divisor;
+  return _mm512_fmadd_ps(v, high, _mm512_mul_ps(v, low));
+}
+static inline bool any_tiny(floats v) {
+  const __m512i size = _mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(0x7fffffff));
+  const __m512i less = _mm512_sub_epi32(size, _mm512_set1_epi32(1)); /* 0 is far above then */
+  return _mm512_cmplt_epu32_mask(less, _mm512_set1_epi32(0x21800000 - 1)) != 0;
+}
+
 #endif

@@ -245,4 +245,13 @@ static inline void store_two_nontemporal_bf16(uint16_t *p, floats v, floats w) {
 }
 static inline void fence_nontemporal(void) {}
 
+static inline floats over_one(floats v, floats divisor, floats high, floats low) {
+  (void)divisor;
+  return vfmaq_f32(vmulq_f32(v, low), v, high);
+}
+static inline bool any_tiny(floats v) {
+  const uint32x4_t small = vcltq_f32(vabsq_f32(v), vdupq_n_f32(0x1p-60f));
+  return vmaxvq_u32(vbicq_u32(small, vceqq_f32(v, vdupq_n_f32(0)))) != 0;
+}
+
 #endif

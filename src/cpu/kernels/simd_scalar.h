@@ -275,4 +275,18 @@ static inline void store_two_nontemporal_bf16(uint16_t *p, floats v, floats w) {
 }
 static inline void fence_nontemporal(void) {}
 
+/* Quotients by one divisor.  high is its reciprocal, rounded towards 0, and low the rest of that,
+ * rounded: where there are fused products, high * v + low * v is the quotient (avg_quotients.h). */
+static inline floats over_one(floats v, floats divisor, floats high, floats low) {
+  (void)high;
+  (void)low;
+  return over(v, divisor);
+}
+/* Is a lane not 0, and less than 2^-60 without its sign? */
+static inline bool any_tiny(floats v) {
+  bool tiny = false;
+  EACH_LANE tiny |= v.at[i] != 0 && v.at[i] < 0x1p-60f && v.at[i] > -0x1p-60f;
+  return tiny;
+}
+
 #endif

@@ -10,7 +10,7 @@
 #include "cpu/kernels/line_writer.h"
 
 enum {
-  SLAB_FULL = 8192,      /* bytes in a room from which on its lines are written */
+  SLAB_FULL = 2048,      /* bytes in a room from which on its lines are written */
   SLAB_ELEMENTS = 4096,  /* the most elements that are put into a room as one piece */
   SLAB_SLACK = 4 * LINE, /* whole vectors may be stored so far beyond the last byte */
   SLAB_ROOM = SLAB_FULL + SLAB_ELEMENTS * (int)sizeof(element) + LINE + SLAB_SLACK
@@ -36,16 +36,21 @@ static inline void slab_begin(struct slab_writer *w, bool nontemporal) {
   w->which = 0;
 }
 
+static inline void slab_store_lines(const struct slab_writer *w, char *to, const char *from,
+                                    int64_t lines) {
+  if (w->nontemporal)
+    for (int64_t i = 0; i < lines; i++) store_line_nontemporal(to + i * LINE, from + i * LINE);
+  else
+    for (int64_t i = 0; i < lines; i++) memcpy(to + i * LINE, from + i * LINE, LINE);
+}
+
 /* Writes some of the pending lines. */
 static inline void slab_write(struct slab_writer *w, int64_t lines) {
   const char *from = w->from;
   char *to = w->to;
   if (lines > w->lines) lines = w->lines;
   if (lines == 0) return;
-  if (w->nontemporal)
-    for (int64_t i = 0; i < lines; i++) store_line_nontemporal(to + i * LINE, from + i * LINE);
-  else
-    for (int64_t i = 0; i < lines; i++) memcpy(to + i * LINE, from + i * LINE, LINE);
+  slab_store_lines(w, to, from, lines);
   w->from = from + lines * LINE;
   w->to = to + lines * LINE;
   w->lines -= lines;
@@ -77,6 +82,35 @@ static inline void slab_flush(struct slab_writer *w) {
   memcpy(w->next - w->end + w->begin, w->room[w->which] + w->begin, (size_t)(w->end - w->begin));
   w->next = NULL;
   w->begin = w->end = 0;
+}
+
+/* Writes bytes that belong at `to` without putting them into the room, except what is left of a
+ * line.  They are in scratch memory, of which a line beyond them may be read.  The room they may be
+ * in stays as it is until something is put into a room again. */
+static inline void slab_append(struct slab_writer *w, void *to, const char *from, int64_t bytes) {
+  if (w->next != to) {
+    slab_flush(w);
+    w->begin = w->end = (int64_t)((uintptr_t)to % LINE);
+    w->next = to;
+  }
+  if (w->end >= LINE) slab_turn(w);
+  slab_write(w, w->lines);
+  char *line = w->room[w->which], *base = w->next - w->end;
+  const int64_t head = LINE - w->end, lines = (bytes - head) / LINE, tail = (bytes - head) % LINE;
+  memcpy(line + w->end, from, LINE);
+  w->next += bytes;
+  if (bytes < head) {
+    w->end += bytes;
+    return;
+  }
+  if (w->begin > 0)
+    memcpy(base + w->begin, line + w->begin, (size_t)(LINE - w->begin));
+  else
+    slab_store_lines(w, base, line, 1);
+  slab_store_lines(w, base + LINE, from + head, lines);
+  memcpy(line, from + bytes - tail, LINE);
+  w->begin = 0;
+  w->end = tail;
 }
 
 /* Says where in the room the bytes go that belong at `to`; SLAB_ELEMENTS elements fit there. */
