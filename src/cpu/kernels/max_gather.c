@@ -25,7 +25,7 @@ enum {
   CUT_CHANNELS = 32,             /* channels are cut into multiples of this: whole lines */
   MOST_CELLS = 8192,             /* of a box: so many can be scattered plane by plane */
   MOST_CELLS_OF_PLANE = 1 << 24, /* so large are numbers that remainder_of takes */
-  MOST_SPAN = 65536,  /* from the first to the last cell of a window: the low halves differ */
+  LOW_HALVES = 65536,
   MOST_SLICES = 64,   /* of outputs that are staged at once */
   MOST_SOURCES = 256, /* outputs in whose windows a cell lies */
   ITEMS = 16,         /* that there should be, for threads to share */
@@ -380,10 +380,17 @@ static double mean_windows(const struct pg_axis *axis) {
   return (double)(axis->in + shared) / (double)axis->in;
 }
 
-/* The most cells from the first to the last one of a window, in the order of the plane. */
-static int64_t longest_span(const struct pg_pooling *p) {
-  const int64_t rows = (longest_window(&p->d) - 1) * p->h.in + longest_window(&p->h) - 1;
-  return rows * p->w.in + longest_window(&p->w);
+/* Have the positions of a window's cells different low halves?  Those of one slice do if there are
+ * fewer than 65536 from the first to the last, and those of two slices if the slices are further
+ * apart than that, seen in their low halves. */
+static bool low_halves_differ(const struct pg_pooling *p) {
+  const int64_t span = (longest_window(&p->h) - 1) * p->w.in + longest_window(&p->w);
+  if (span > LOW_HALVES) return false;
+  for (int64_t apart = 1; apart < longest_window(&p->d); apart++) {
+    const int64_t distance = apart * p->h.in * p->w.in % LOW_HALVES;
+    if (least(distance, LOW_HALVES - distance) < span) return false;
+  }
+  return true;
 }
 
 /* As many channels as there are places for; 0 where these are too few. */
@@ -420,7 +427,7 @@ static bool gather_fits(const struct pg_problem *problem, struct pg_tiling *tili
     return false;
   if (pg_mul_or_most(f->d_windows, pg_mul_or_most(f->h_windows, f->w_windows)) > MOST_SOURCES)
     return false;
-  if (longest_span(p) > MOST_SPAN ||
+  if (!low_halves_differ(p) ||
       mean_windows(&p->d) * mean_windows(&p->h) * mean_windows(&p->w) > MOST_MEAN_WINDOWS)
     return false;
   const int64_t channels = channels_at_once(f);
