@@ -10,6 +10,7 @@
  * row of outputs lie inside the box, its indices need no other check than that they do so too.
  * Where windows hang over the box, the indices are staged first (max_staging.h), because there
  * those that point out of the box may be right. */
+#include "core/checked.h"
 #include "cpu/kernels/max_staging.h"
 #include "cpu/method.h"
 
@@ -23,6 +24,7 @@ enum {
   AHEAD = 4096,         /* bytes of prefetching */
   FEW = 32,             /* cells for each output: few of them are named */
   LEAST_PLANES = 16,    /* for threads to share, else they are cut */
+  FEW_BYTES = 4,        /* a byte of such gradInputs counts as so many, see begin_scatter */
   /* What is written at once, past the caches: whole cache lines, and two vectors. */
   UNIT = TWO_VECTORS * (int)sizeof(element) > LINE ? TWO_VECTORS : LINE / (int)sizeof(element)
 };
@@ -49,6 +51,8 @@ struct scatter {
 };
 _Static_assert(sizeof(struct scatter) <= PG_SCRATCH_FALLBACK, "scattering needs more scratch");
 
+static bool names_few_cells(const struct pg_facts *f) { return f->outputs <= f->cells / FEW; }
+
 static struct scatter *begin_scatter(const struct pg_task *task, const struct pg_scratch *scratch) {
   struct scatter *k = pg_fallback_room(scratch);
   k->task = task;
@@ -56,6 +60,11 @@ static struct scatter *begin_scatter(const struct pg_task *task, const struct pg
   k->args = &task->problem.args.max_backward;
   k->scratch = scratch;
   k->grad_in = grad_in_of(k->facts, k->args->grad_in, &k->args->in_strides);
+  /* Zeros are written faster than they are fetched to be overwritten, if no cache has them: where
+   * there is nothing else to do, also in smaller gradInputs (measured). */
+  if (names_few_cells(k->facts))
+    k->grad_in.nontemporal =
+        pg_prefers_nontemporal(pg_mul_or_most(k->facts->grad_in_bytes, FEW_BYTES));
   k->in_lines = k->grad_in.nontemporal && k->facts->in.planes &&
                 (uintptr_t)k->grad_in.address % sizeof(element) == 0;
   k->zeros = k->rounded_zeros = k->leftover = 0;
@@ -373,7 +382,7 @@ static void write_sums(struct scatter *k, const struct pg_box *b) {
  * contiguous, in all of its planes or in its only one. */
 static bool names_few(const struct scatter *k, const struct pg_box *b) {
   const struct pg_facts *f = k->facts;
-  if (f->outputs > f->cells / FEW) return false;
+  if (!names_few_cells(f)) return false;
   if (b->whole && f->in.all && f->out.all) return true;
   return b->planes == 1 && f->in.planes && f->out.planes && is_run(&f->pool, b);
 }
@@ -527,18 +536,24 @@ static int64_t window_cells(const struct pg_pooling *p) {
   return (pg_length(d) > 1 ? pg_length(d) * p->h.in : pg_length(h)) * p->w.in;
 }
 
+/* How many cells a box of whole planes should have of which few are named. */
+static int64_t cells_of_few(const struct pg_facts *f) {
+  const int64_t shared = pg_mul_or_most(f->planes, f->cells) / LEAST_PLANES;
+  return most(CELLS_AT_ONCE, least(LEAST_CELLS, shared));
+}
+
 /* Where few cells are named, boxes are as large as can be, because nothing is done in them.  Where
  * windows do not overlap, they fit into the first-level cache.  Else they are larger, and
  * many times as high as windows, so that few windows hang over them. */
 static bool scatter_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   int64_t cells = CELLS_AT_ONCE;
-  if (f->outputs <= f->cells / FEW && f->planes >= LEAST_PLANES) cells = MOST_CELLS;
+  if (names_few_cells(f) && f->planes >= LEAST_PLANES) cells = MOST_CELLS;
   if (f->outputs > 0 && cells < LEAST_CELLS && (f->d_windows > 1 || f->h_windows > 1))
     cells = LEAST_CELLS;
   if (f->outputs > 0) cells = least(MOST_CELLS, most(cells, 8 * window_cells(&f->pool)));
   if (f->cells <= cells)
-    *tiling = pg_tile_planes(&f->pool, CELLS_AT_ONCE);
+    *tiling = pg_tile_planes(&f->pool, names_few_cells(f) ? cells_of_few(f) : CELLS_AT_ONCE);
   else
     *tiling = pg_tile_flat(&f->pool, cells);
   return true;
