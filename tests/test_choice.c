@@ -95,6 +95,23 @@ static void max_takes_channels_last(void **state) {
   CHECK_ROWS(rows);
 }
 
+/* Every output has a cell of its own, and all tensors are contiguous in the same order. */
+static void one_cell_takes_copies(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {"max_pool2d bf16 in=2x3x8x9 kernel=1", {"one_cell", "scatter"}},
+      {"max_pool2d bf16 in=2x3x8x9 kernel=1 dilation=2", {"one_cell", "scatter"}},
+      {"max_pool2d bf16 in=2x3x8x9 kernel=1 stride=1x2", {"scatter"}},
+      {"max_pool2d bf16 in=2x3x8x9 kernel=1x2 stride=1", {"scatter"}},
+      {"max_pool2d bf16 in=2x3x8x9 kernel=1 grad_in=rows", {"scatter"}},
+      {"max_pool2d f32 in=2x3x8x9 kernel=1 nhwc", {"one_cell", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=2x3x8x9 kernel=1 nhwc grad_in=rows", {"channels_last", "scatter"}},
+      {"adaptive_max_pool3d f16 in=2x3x4x8x9 out=4x8x9", {"one_cell", "scatter"}},
+      {"adaptive_max_pool3d f16 in=2x3x4x8x9 out=4x8x8", {"scatter"}},
+  };
+  CHECK_ROWS(rows);
+}
+
 /* There must be 48 channels, and at most two and a half windows of a cell in the mean, whose cells
  * have other low halves of their positions. */
 static void gather_takes_few_windows(void **state) {
@@ -362,6 +379,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pairs_need_windows_that_slide_by_two),
       cmocka_unit_test(max_takes_channels_last),
+      cmocka_unit_test(one_cell_takes_copies),
       cmocka_unit_test(gather_takes_few_windows),
       cmocka_unit_test(one_window_takes_many_planes),
       cmocka_unit_test(columns_take_few_windows),

@@ -17,6 +17,7 @@ static const struct {
     {"max_pool2d f16 i64 in=1x32x12x12 kernel=2 nhwc", {"channels_last", "scatter"}},
     {"max_pool2d f16 i64 in=1x64x12x12 kernel=2 nhwc", {"gather", "channels_last", "scatter"}},
     {"adaptive_max_pool2d f32 i64 in=1x2x64x64 out=2x2", {"scatter"}},
+    {"adaptive_max_pool2d f32 i64 in=1x2x64x64 out=64x64", {"one_cell", "scatter"}},
     {"avg_pool2d f32 in=1x2x64x64 kernel=2", {"columns", "rows", "any"}},
     {"avg_pool2d f32 in=1x2x64x64 kernel=4", {"rows", "any"}},
     {"avg_pool2d f32 in=1x2x64x64 kernel=7 stride=1 pad=3", {"rows", "any"}},
