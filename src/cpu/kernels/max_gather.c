@@ -8,9 +8,10 @@
  * channels, where scattering costs two or three cycles for each output of each channel.
  *
  * A box has some channels of whole rows.  Rows of outputs are staged when the first row of cells
- * needs them: indices as 32-bit numbers, gradients as floats.  Of each slice of outputs in whose
- * windows the cells lie there is room for the rows that one row of cells needs, or, so that a box
- * may have several slices of cells, for all of its rows.
+ * needs them: the low halves of their indices, which are enough to tell the cells of a window
+ * apart, and their gradients.  Of each slice of outputs in whose windows the cells lie there is
+ * room for the rows that one row of cells needs, or, so that a box may have several slices of
+ * cells, for all of its rows.
  *
  * If an index lies outside its window, the box is scattered. */
 #include "core/checked.h"
@@ -25,11 +26,11 @@ enum {
   CUT_CHANNELS = 32,             /* channels are cut into multiples of this: whole lines */
   MOST_CELLS = 8192,             /* of a box: so many can be scattered plane by plane */
   MOST_CELLS_OF_PLANE = 1 << 24, /* so large are numbers that remainder_of takes */
-  LOW_HALVES = 65536,
-  MOST_SLICES = 64,   /* of outputs that are staged at once */
-  MOST_SOURCES = 256, /* outputs in whose windows a cell lies */
-  ITEMS = 16,         /* that there should be, for threads to share */
-  SOON = 1024         /* outputs that are prefetched */
+  LOW_HALVES = 65536,            /* numbers of 16 bits */
+  MOST_SLICES = 64,              /* of outputs that are staged at once */
+  MOST_SOURCES = 256,            /* outputs in whose windows a cell lies */
+  ITEMS = 16,                    /* that there should be, for threads to share */
+  SOON = 1024                    /* outputs that are prefetched */
 };
 
 /* A slice of outputs of which rows are staged. */
