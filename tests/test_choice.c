@@ -86,11 +86,50 @@ static void max_takes_channels_last(void **state) {
       {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc indices=permuted", {"scatter"}},
       {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc grad_in=permuted", {"scatter"}},
       {"max_pool2d bf16 in=1x4x128x8 kernel=64x2 stride=1 nhwc", {"channels_last", "scatter"}},
-      {"max_pool2d bf16 in=1x512x64x2 kernel=2x1 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x512x64x2 kernel=2x1 nhwc", {"gather", "channels_last", "scatter"}},
       {"max_pool2d bf16 in=1x4x262140x8192 kernel=1x3 nhwc", {"channels_last", "scatter"}},
       {"max_pool2d bf16 in=1x4x262143x8192 kernel=1x3 nhwc", {"scatter"}},
       {"max_pool2d bf16 in=1x4x1x8192 kernel=1x3 nhwc", {"channels_last", "scatter"}},
       {"max_pool2d bf16 in=1x4x1x8193 kernel=1x3 nhwc", {"scatter"}},
+  };
+  CHECK_ROWS(rows);
+}
+
+/* Every output has a cell of its own, and all tensors are contiguous in the same order. */
+static void one_cell_takes_copies(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {"max_pool2d bf16 in=2x3x8x9 kernel=1", {"one_cell", "scatter"}},
+      {"max_pool2d bf16 in=2x3x8x9 kernel=1 dilation=2", {"one_cell", "scatter"}},
+      {"max_pool2d bf16 in=2x3x8x9 kernel=1 stride=1x2", {"scatter"}},
+      {"max_pool2d bf16 in=2x3x8x9 kernel=1x2 stride=1", {"scatter"}},
+      {"max_pool2d bf16 in=2x3x8x9 kernel=1 grad_in=rows", {"scatter"}},
+      {"max_pool2d f32 in=2x3x8x9 kernel=1 nhwc", {"one_cell", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=2x3x8x9 kernel=1 nhwc grad_in=rows", {"channels_last", "scatter"}},
+      {"adaptive_max_pool3d f16 in=2x3x4x8x9 out=4x8x9", {"one_cell", "scatter"}},
+      {"adaptive_max_pool3d f16 in=2x3x4x8x9 out=4x8x8", {"scatter"}},
+  };
+  CHECK_ROWS(rows);
+}
+
+/* There must be 48 channels, and at most two and a half windows of a cell in the mean, whose cells
+ * have other low halves of their positions. */
+static void gather_takes_few_windows(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {"max_pool2d bf16 in=1x48x8x8 kernel=2 nhwc", {"gather", "channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x47x8x8 kernel=2 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x48x9x9 kernel=3 stride=2 nhwc", {"gather", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x48x9x9 kernel=2 stride=1 nhwc", {"channels_last", "scatter"}},
+      {"adaptive_max_pool2d f16 in=1x48x17x23 out=12x31 grad_out=permuted grad_in=permuted "
+       "indices=permuted",
+       {"channels_last", "scatter"}},
+      {"adaptive_max_pool2d f16 in=1x48x256x256 out=1x2 grad_out=permuted grad_in=permuted "
+       "indices=permuted",
+       {"gather", "channels_last", "scatter"}},
+      {"adaptive_max_pool2d f16 in=1x48x257x256 out=1x2 grad_out=permuted grad_in=permuted "
+       "indices=permuted",
+       {"channels_last", "scatter"}},
   };
   CHECK_ROWS(rows);
 }
@@ -343,6 +382,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pairs_need_windows_that_slide_by_two),
       cmocka_unit_test(max_takes_channels_last),
+      cmocka_unit_test(one_cell_takes_copies),
+      cmocka_unit_test(gather_takes_few_windows),
       cmocka_unit_test(one_window_takes_planes_of_one_quotient),
       cmocka_unit_test(columns_take_few_windows),
       cmocka_unit_test(divisors_that_floats_do_not_hold_are_left_to_any),

@@ -13,9 +13,9 @@
 #include "cpu/workers.h"
 
 enum {
-  BYTES_PER_THREAD = 262144, /* with fewer bytes another thread costs more than it brings */
-  BYTES_TO_WAKE = 2097152,   /* the same for a thread that has to be woken first */
-  SOON_NS = 200000,
+  BYTES_PER_THREAD = 65536, /* with fewer bytes another thread costs more than it brings */
+  BYTES_TO_WAKE = 2097152,  /* the same for a thread that has to be woken first */
+  SOON_NS = 1000000,
   COPY_BLOCK = 262144
 };
 
@@ -27,8 +27,9 @@ static bool is_worth_waking(int64_t bytes) {
   return now - atomic_exchange_explicit(&last_ns, now, memory_order_relaxed) < SOON_NS;
 }
 
+/* A second thread pays from BYTES_PER_THREAD on, because it may be awake and looking for work. */
 static int threads_for(int64_t bytes) {
-  const int64_t threads = bytes / BYTES_PER_THREAD;
+  const int64_t threads = 1 + bytes / BYTES_PER_THREAD;
   if (threads <= 1 || !(pg_workers_are_awake() || is_worth_waking(bytes))) return 1;
   return threads > INT32_MAX ? INT32_MAX : (int)threads;
 }

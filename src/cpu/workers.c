@@ -15,7 +15,14 @@
 #include "cpu/float_env.h"
 #include "poolgrad.h"
 
-enum { THREADS_MAX = 1024, SHARES_MAX = 64, PORTIONS_PER_SHARE = 4, SPIN_NS = 100000 };
+enum {
+  THREADS_MAX = 1024,
+  SHARES_MAX = 64,
+  PORTIONS_PER_SHARE = 4,
+  SPIN_NS = 100000,   /* how long workers look for the next job before they sleep */
+  LONG_NS = 1000000,  /* the same while jobs follow each other within this time */
+  LOCK_TRIES = 200
+};
 
 /* Items that follow each other, taken in PORTIONS_PER_SHARE portions. */
 struct share {
@@ -51,9 +58,21 @@ static struct {
   bool stop;
   atomic_int count;   /* threads a job may have; 0: not decided yet */
   atomic_uint posted; /* rises with each job; spinning workers watch it */
+  int64_t last_ns;    /* when the last job ended */
+  int64_t spin_ns;    /* how long workers spin */
 } workers = {.lock = PTHREAD_MUTEX_INITIALIZER,
              .wake = PTHREAD_COND_INITIALIZER,
-             .left = PTHREAD_COND_INITIALIZER};
+             .left = PTHREAD_COND_INITIALIZER,
+             .spin_ns = SPIN_NS};
+
+/* The lock is held for less time than it takes to sleep and be woken, so it is tried first. */
+static void lock_workers(void) {
+  for (int i = 0; i < LOCK_TRIES; i++) {
+    if (pthread_mutex_trylock(&workers.lock) == 0) return;
+    pg_relax();
+  }
+  pthread_mutex_lock(&workers.lock);
+}
 
 /* Guards the changing of the set itself: start, stop, resize. */
 static pthread_mutex_t resize = PTHREAD_MUTEX_INITIALIZER;
@@ -105,23 +124,22 @@ static void help(struct job *job, int thread, struct pg_scratch *scratch) {
   pthread_mutex_unlock(&workers.lock);
   scratch->stop = job->stop;
   work(job, thread, scratch);
-  pthread_mutex_lock(&workers.lock);
+  lock_workers();
   if (atomic_fetch_sub(&job->inside, 1) == 1) pthread_cond_broadcast(&workers.left);
 }
 
-/* True when a job was posted while spinning.  The lock is held on entry and on return. */
-static bool spin(void) {
+/* Waits for a job to be posted, but not for long.  The lock is held on entry and on return. */
+static void spin(void) {
   const unsigned seen = atomic_load(&workers.posted);
+  const int64_t end = pg_now_ns() + workers.spin_ns;
   pthread_mutex_unlock(&workers.lock);
-  const int64_t end = pg_now_ns() + SPIN_NS;
   bool posted = false;
   while (!posted && pg_now_ns() < end)
     for (int i = 0; i < 64 && !posted; i++) {
       pg_relax();
       posted = atomic_load_explicit(&workers.posted, memory_order_relaxed) != seen;
     }
-  pthread_mutex_lock(&workers.lock);
-  return atomic_load(&workers.posted) != seen;
+  lock_workers();
 }
 
 static void *worker(void *number) {
@@ -132,9 +150,13 @@ static void *worker(void *number) {
   pthread_mutex_lock(&workers.lock);
   while (!workers.stop) {
     struct job *job = open_job();
+    if (job == NULL) {
+      spin();
+      job = open_job();
+    }
     if (job != NULL) {
       help(job, (int)(intptr_t)number, &scratch);
-    } else if (!spin() && !workers.stop) {
+    } else if (!workers.stop) {
       workers.sleeping++;
       pthread_cond_wait(&workers.wake, &workers.lock);
       workers.sleeping--;
@@ -171,14 +193,17 @@ static void stop_workers(void) {
   pthread_mutex_unlock(&workers.lock);
 }
 
+/* Jobs that follow each other soon are likely to go on doing so, and then waiting for the next one
+ * costs less than being woken for it. */
 static void post(struct job *job) {
-  pthread_mutex_lock(&workers.lock);
+  lock_workers();
   job->link = workers.jobs;
   workers.jobs = job;
-  atomic_fetch_add(&workers.posted, 1);
+  workers.spin_ns = pg_now_ns() - workers.last_ns < LONG_NS ? LONG_NS : SPIN_NS;
   for (int i = 0; i < job->vacancies && i < workers.sleeping; i++)
     pthread_cond_signal(&workers.wake);
   pthread_mutex_unlock(&workers.lock);
+  atomic_fetch_add(&workers.posted, 1); /* now that spinning workers find the lock free */
 }
 
 /* Workers are in their last portion now, so going to sleep would cost more than spinning. */
@@ -189,17 +214,18 @@ static void spin_until_left(const struct job *job) {
 }
 
 static void withdraw(struct job *job) {
-  pthread_mutex_lock(&workers.lock);
+  lock_workers();
   struct job **link = &workers.jobs;
   while (*link != job) link = &(*link)->link;
   *link = job->link;
   if (atomic_load(&job->inside) > 0) {
     pthread_mutex_unlock(&workers.lock);
     spin_until_left(job);
-    pthread_mutex_lock(&workers.lock);
+    lock_workers();
   }
   while (atomic_load(&job->inside) > 0)
     (void)pg_cond_wait_until(&workers.left, &workers.lock, PG_FOREVER);
+  workers.last_ns = pg_now_ns();
   pthread_mutex_unlock(&workers.lock);
 }
 
@@ -211,10 +237,7 @@ static void run_job(struct job *job, struct share *share, struct pg_scratch *scr
   const int wanted = pg_workers_count() - 1;
   job->share = share;
   for (int i = 0; i < job->shares; i++) atomic_init(&share[i].next, 0);
-  pthread_mutex_lock(&workers.lock);
-  const bool short_handed = workers.running < wanted;
-  pthread_mutex_unlock(&workers.lock);
-  if (short_handed) start_workers(wanted);
+  if (atomic_load(&workers.running) < wanted) start_workers(wanted);
   post(job);
   work(job, 0, scratch);
   withdraw(job);

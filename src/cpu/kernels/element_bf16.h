@@ -39,4 +39,9 @@ static inline void store_exact_pairs(element *p, floats even, floats odd) {
   store_exact_pairs_bf16(p, even, odd);
 }
 
+/* Copies TWO_VECTORS elements; where the numbers from p on are not x, it stores 0. */
+static inline void move_equal(element *to, const element *from, const uint16_t *p, words x) {
+  move_equal_halves(to, from, p, x);
+}
+
 #endif

@@ -21,7 +21,7 @@
 enum {
   MOST_CHANNELS = 2048, /* of a box */
   MOST_CELLS = 8192,    /* of a box: so many can be scattered plane by plane */
-  SUMS = 128 << 10,     /* in scratch memory: those that are needed, a spare cell, a line */
+  SUMS = 128 << 10,     /* in scratch memory: those that are needed, spare cells, a line */
   ROOM = SUMS - 2 * MOST_CHANNELS - LINE,
   AT_ONCE = 128,      /* outputs whose places are computed before they are added */
   SOON = 1024,        /* outputs that are prefetched */
@@ -45,6 +45,7 @@ struct max_channels_last {
   int64_t finished;  /* no further output names a cell before this position */
   int64_t due;       /* elements that should be written by now */
   int64_t spare;     /* the place, in cells, for outputs that belong to other boxes */
+  int64_t spares;    /* cells there: if channels are few, one for each lane */
   element *to;       /* where the cell with position 0 is, in the first channel */
   bool in_one_piece; /* all cells of the box follow each other in gradInput */
   _Alignas(LINE) int32_t channel[MOST_CHANNELS + LANES]; /* of the outputs of a row */
@@ -143,15 +144,19 @@ struct placing {
   int64_t slices;
 };
 
+/* Outputs of other boxes are added up in places of their own for each lane: else, with few
+ * channels, an addition would wait for the one before it. */
 static inline struct placing placing_of(const struct max_channels_last *k,
                                         const struct allowed *a) {
-  return (struct placing){.first = all_i(a->first),
-                          .cells = all_i(a->cells),
-                          .slice = all_i((int32_t)(k->pool->h.in * k->pool->w.in)),
-                          .begin = all_i((int32_t)k->begin),
-                          .spare = all_i((int32_t)k->spare),
-                          .planes = all_i((int32_t)k->planes),
-                          .slices = a->slices};
+  const ints spare = all_i((int32_t)k->spare);
+  return (struct placing){
+      .first = all_i(a->first),
+      .cells = all_i(a->cells),
+      .slice = all_i((int32_t)(k->pool->h.in * k->pool->w.in)),
+      .begin = all_i((int32_t)k->begin),
+      .spare = k->spares == LANES ? add_i(spare, load_i32(lane_numbers)) : spare,
+      .planes = all_i((int32_t)k->planes),
+      .slices = a->slices};
 }
 
 /* Where outputs with these indices and channels belong. */
@@ -249,7 +254,12 @@ static bool add_output_row(struct max_channels_last *k, const struct pg_max_plan
 /* --- Boxes --- */
 
 static void clear_spare(struct max_channels_last *k) {
-  memset(k->sums + k->spare * k->planes, 0, (size_t)k->planes * sizeof *k->sums);
+  memset(k->sums + k->spare * k->planes, 0, (size_t)(k->spares * k->planes) * sizeof *k->sums);
+}
+
+/* The cells that there are places for, without the spare ones. */
+static int64_t cells_at_once(const struct max_channels_last *k) {
+  return SUMS / k->planes - k->spares;
 }
 
 /* Moves the sums that are not written yet to the front. */
@@ -261,14 +271,14 @@ static void move_sums(struct max_channels_last *k) {
   const int64_t zero = most(cells, gone), end = k->used - k->begin;
   memset(k->sums + zero * k->planes, 0, (size_t)((end - zero) * k->planes) * sizeof *k->sums);
   k->begin = from;
-  k->spare = least(k->end - from, SUMS / k->planes - 1);
+  k->spare = least(k->end - from, cells_at_once(k));
 }
 
 /* To be called before outputs are added that name cells from `first` to `end`, and after which no
  * output names a cell before `first`. */
 static void make_room(struct max_channels_last *k, int64_t first, int64_t end) {
   assert(end - first < SUMS / k->planes - LINE / k->planes); /* tiles are made so */
-  const int64_t room = SUMS / k->planes - 1, rows = room / k->pool->w.in;
+  const int64_t room = cells_at_once(k), rows = room / k->pool->w.in;
   while (end - k->begin > room) {
     const int64_t now = least(first, (k->begin / k->pool->w.in + rows) * k->pool->w.in);
     write_until(k, now * k->planes);
@@ -347,13 +357,14 @@ static void begin_channels(struct max_channels_last *k, const struct pg_box *box
   k->end = k->begin + box->cells;
   k->written = k->begin * k->planes;
   k->due = 0;
-  k->spare = least(box->cells, SUMS / k->planes - 1);
+  k->spares = k->planes < LANES ? LANES : 1;
+  k->spare = least(box->cells, cells_at_once(k));
   k->to = k->grad_in.address +
           pg_offset(k->grad_in.strides, box->first / p->c, box->first % p->c, 0, 0, 0);
   k->in_one_piece = (p->w.in == 1 || s[PG_W] == k->planes) &&
                     (p->h.in == 1 || s[PG_H] == p->w.in * k->planes) &&
                     (p->d.in == 1 || s[PG_D] == p->h.in * p->w.in * k->planes);
-  const int64_t sums = (k->spare + 1) * k->planes;
+  const int64_t sums = (k->spare + k->spares) * k->planes;
   if (k->zeros < sums) memset(k->sums + k->zeros, 0, (size_t)(sums - k->zeros) * sizeof *k->sums);
   k->zeros = most(k->zeros, sums);
 }

@@ -10,6 +10,7 @@
  * row of outputs lie inside the box, its indices need no other check than that they do so too.
  * Where windows hang over the box, the indices are staged first (max_staging.h), because there
  * those that point out of the box may be right. */
+#include "core/checked.h"
 #include "cpu/kernels/max_staging.h"
 #include "cpu/method.h"
 
@@ -22,6 +23,8 @@ enum {
   BLOCK = 256,          /* outputs that are widened at once */
   AHEAD = 4096,         /* bytes of prefetching */
   FEW = 32,             /* cells for each output: few of them are named */
+  LEAST_PLANES = 16,    /* for threads to share, else they are cut */
+  FEW_BYTES = 4,        /* a byte of such gradInputs counts as so many, see begin_scatter */
   /* What is written at once, past the caches: whole cache lines, and two vectors. */
   UNIT = TWO_VECTORS * (int)sizeof(element) > LINE ? TWO_VECTORS : LINE / (int)sizeof(element)
 };
@@ -48,6 +51,8 @@ struct scatter {
 };
 _Static_assert(sizeof(struct scatter) <= PG_SCRATCH_FALLBACK, "scattering needs more scratch");
 
+static bool names_few_cells(const struct pg_facts *f) { return f->outputs <= f->cells / FEW; }
+
 static struct scatter *begin_scatter(const struct pg_task *task, const struct pg_scratch *scratch) {
   struct scatter *k = pg_fallback_room(scratch);
   k->task = task;
@@ -55,6 +60,11 @@ static struct scatter *begin_scatter(const struct pg_task *task, const struct pg
   k->args = &task->problem.args.max_backward;
   k->scratch = scratch;
   k->grad_in = grad_in_of(k->facts, k->args->grad_in, &k->args->in_strides);
+  /* Zeros are written faster than they are fetched to be overwritten, if no cache has them: where
+   * there is nothing else to do, also in smaller gradInputs (measured). */
+  if (names_few_cells(k->facts))
+    k->grad_in.nontemporal =
+        pg_prefers_nontemporal(pg_mul_or_most(k->facts->grad_in_bytes, FEW_BYTES));
   k->in_lines = k->grad_in.nontemporal && k->facts->in.planes &&
                 (uintptr_t)k->grad_in.address % sizeof(element) == 0;
   k->zeros = k->rounded_zeros = k->leftover = 0;
@@ -368,41 +378,67 @@ static void write_sums(struct scatter *k, const struct pg_box *b) {
 
 /* --- Few outputs --- */
 
-/* What becomes of the cells that outputs name, in whole planes. */
+/* Are few cells of the box named, so that they can be found again?  Its cells and its outputs are
+ * contiguous, in all of its planes or in its only one. */
+static bool names_few(const struct scatter *k, const struct pg_box *b) {
+  const struct pg_facts *f = k->facts;
+  if (!names_few_cells(f)) return false;
+  if (b->whole && f->in.all && f->out.all) return true;
+  return b->planes == 1 && f->in.planes && f->out.planes && is_run(&f->pool, b);
+}
+
+/* What becomes of the cells that outputs name. */
 struct named {
   element *round_to; /* their sums are rounded to this place, or, if it is NULL, set to 0 */
   element *clear;    /* NULL, or where they are set to 0 as well */
 };
 
-static inline __attribute__((always_inline)) void finish_named(const struct scatter *k,
-                                                               const struct output_row *o,
-                                                               const bool is_i64, struct named n) {
-  const int64_t cells = k->facts->cells, outputs = k->facts->outputs;
+/* The cells are those of planes with `outputs` outputs each, or some of one plane. */
+static inline __attribute__((always_inline)) void finish_named(const struct output_row *o,
+                                                               int64_t outputs, const bool is_i64,
+                                                               struct cell_run cells,
+                                                               struct named n) {
   int64_t plane = 0; /* where its cells begin */
-  for (int64_t i = 0, end = outputs; i < o->count; end += outputs, plane += cells)
+  for (int64_t i = 0, end = outputs; i < o->count; end += outputs, plane += (int64_t)cells.count)
     for (; i < end; i++) {
-      const int64_t index = read_index(o->index, is_i64, i);
-      if ((uint64_t)index >= (uint64_t)cells) continue;
-      const int64_t at = plane + index;
+      const uint64_t there = (uint64_t)read_index(o->index, is_i64, i) - (uint64_t)cells.begin;
+      if (there >= cells.count) continue;
+      const int64_t at = plane + (int64_t)there;
       if (n.round_to != NULL)
-        n.round_to[at] = round_one(k->sum[at]);
+        n.round_to[at] = round_one(cells.sum[at]);
       else
-        k->sum[at] = 0;
+        cells.sum[at] = 0;
       if (n.clear != NULL) n.clear[at] = 0;
     }
 }
 
-static void finish(const struct scatter *k, const struct output_row *o, struct named n) {
+static void finish_outputs(const struct scatter *k, const struct output_row *o, int64_t outputs,
+                           struct cell_run cells, struct named n) {
   if (k->args->index_bytes == 8)
-    finish_named(k, o, true, n);
+    finish_named(o, outputs, true, cells, n);
   else
-    finish_named(k, o, false, n);
+    finish_named(o, outputs, false, cells, n);
 }
 
-/* Writes whole planes.  Few of their cells are named; the others are 0, so nothing but those has to
- * be rounded and cleared. */
+/* For all outputs that a box looks at. */
+static void finish(const struct scatter *k, const struct pg_box *box, struct named n) {
+  const struct pg_pooling *p = &k->facts->pool;
+  const struct cell_run cells = cells_of(p, box, k->sum);
+  if (box->whole && k->facts->out.all) {
+    const struct output_row o = outputs_of(k, box);
+    finish_outputs(k, &o, k->facts->outputs, cells, n);
+    return;
+  }
+  const struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first, false);
+  for (int64_t od = t.od.begin; od < t.od.end; od++) {
+    struct output_row o = output_row_of(&t, od, t.oh.begin, (struct pg_range){0, p->w.out});
+    o.count *= pg_length(t.oh);
+    finish_outputs(k, &o, o.count, cells, n);
+  }
+}
+
+/* Few cells are named; the others are 0, so nothing but those has to be rounded and cleared. */
 static void write_named(struct scatter *k, const struct pg_box *box) {
-  const struct output_row o = outputs_of(k, box);
   const int64_t cells = box->planes * box->cells;
   const size_t bytes = (size_t)cells * sizeof(element);
   element *to = first_cell(&k->grad_in, box, 0);
@@ -410,14 +446,14 @@ static void write_named(struct scatter *k, const struct pg_box *box) {
     copy_bytes(to, k->sum, (int64_t)bytes, k->grad_in.nontemporal);
   } else if (!k->grad_in.nontemporal) {
     memset(to, 0, bytes);
-    finish(k, &o, (struct named){.round_to = to});
+    finish(k, box, (struct named){.round_to = to});
   } else {
     if (k->rounded_zeros < cells) memset(k->rounded, 0, bytes);
     k->rounded_zeros = most(k->rounded_zeros, cells);
-    finish(k, &o, (struct named){.round_to = k->rounded});
+    finish(k, box, (struct named){.round_to = k->rounded});
     copy_bytes(to, k->rounded, (int64_t)bytes, true);
   }
-  finish(k, &o, (struct named){.clear = ELEMENT_IS_FLOAT ? NULL : k->rounded});
+  finish(k, box, (struct named){.clear = ELEMENT_IS_FLOAT ? NULL : k->rounded});
 }
 
 /* --- Boxes --- */
@@ -441,7 +477,7 @@ static void scatter_one_box(struct scatter *k, const struct pg_box *box, bool ev
     scatter_planes(k, box, every_output);
   if (in_place) return;
   k->sum[cells] = 0; /* what add_staged added for other boxes */
-  if (contiguous && k->facts->in.all && k->facts->outputs <= k->facts->cells / FEW)
+  if (!every_output && names_few(k, box))
     write_named(k, box);
   else
     write_sums(k, box);
@@ -500,15 +536,24 @@ static int64_t window_cells(const struct pg_pooling *p) {
   return (pg_length(d) > 1 ? pg_length(d) * p->h.in : pg_length(h)) * p->w.in;
 }
 
-/* Where windows do not overlap, boxes fit into the first-level cache.  Else they are larger, and
+/* How many cells a box of whole planes should have of which few are named. */
+static int64_t cells_of_few(const struct pg_facts *f) {
+  const int64_t shared = pg_mul_or_most(f->planes, f->cells) / LEAST_PLANES;
+  return most(CELLS_AT_ONCE, least(LEAST_CELLS, shared));
+}
+
+/* Where few cells are named, boxes are as large as can be, because nothing is done in them.  Where
+ * windows do not overlap, they fit into the first-level cache.  Else they are larger, and
  * many times as high as windows, so that few windows hang over them. */
 static bool scatter_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   int64_t cells = CELLS_AT_ONCE;
-  if (f->outputs > 0 && (f->d_windows > 1 || f->h_windows > 1)) cells = LEAST_CELLS;
+  if (names_few_cells(f) && f->planes >= LEAST_PLANES) cells = MOST_CELLS;
+  if (f->outputs > 0 && cells < LEAST_CELLS && (f->d_windows > 1 || f->h_windows > 1))
+    cells = LEAST_CELLS;
   if (f->outputs > 0) cells = least(MOST_CELLS, most(cells, 8 * window_cells(&f->pool)));
   if (f->cells <= cells)
-    *tiling = pg_tile_planes(&f->pool, CELLS_AT_ONCE);
+    *tiling = pg_tile_planes(&f->pool, names_few_cells(f) ? cells_of_few(f) : CELLS_AT_ONCE);
   else
     *tiling = pg_tile_flat(&f->pool, cells);
   return true;

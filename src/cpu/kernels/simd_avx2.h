@@ -249,4 +249,38 @@ static inline bool any_tiny(floats v) {
              _mm256_and_ps(small, _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_NEQ_OQ))) != 0;
 }
 
+/* --- Indices as 16-bit numbers --- */
+
+typedef __m256i words;
+static inline words all_words(int32_t x) { return _mm256_set1_epi16((short)x); }
+static inline void store_words(uint16_t *p, ints v) {
+  const __m256i low = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
+  const __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
+  _mm_storeu_si128((void *)p, _mm256_castsi256_si128(both));
+}
+static inline floats add_equal_words(floats sum, floats term, const uint16_t *p, words x) {
+  const __m128i equal =
+      _mm_cmpeq_epi16(_mm_loadu_si128((const void *)p), _mm256_castsi256_si128(x));
+  const __m256 named = _mm256_castsi256_ps(_mm256_cvtepi16_epi32(equal));
+  return _mm256_blendv_ps(sum, _mm256_add_ps(sum, term), named);
+}
+static inline void move_equal_f32(float *to, const float *from, const uint16_t *p, words x) {
+  const __m256i equal = _mm256_cmpeq_epi16(_mm256_loadu_si256((const void *)p), x);
+  const __m256i low = _mm256_cvtepi16_epi32(_mm256_castsi256_si128(equal));
+  const __m256i high = _mm256_cvtepi16_epi32(_mm256_extracti128_si256(equal, 1));
+  _mm256_storeu_ps(to, _mm256_and_ps(_mm256_loadu_ps(from), _mm256_castsi256_ps(low)));
+  _mm256_storeu_ps(to + LANES,
+                   _mm256_and_ps(_mm256_loadu_ps(from + LANES), _mm256_castsi256_ps(high)));
+}
+static inline void move_equal_halves(uint16_t *to, const uint16_t *from, const uint16_t *p,
+                                     words x) {
+  const __m256i equal = _mm256_cmpeq_epi16(_mm256_loadu_si256((const void *)p), x);
+  _mm256_storeu_si256((void *)to, _mm256_and_si256(_mm256_loadu_si256((const void *)from), equal));
+}
+static inline ints remainder_of(ints t, floats inverse, ints length) {
+  const ints q = _mm256_cvttps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(t), inverse));
+  const ints r = sub_i(t, times_i(q, length));
+  return least_u(r, sub_i(r, length));
+}
+
 #endif

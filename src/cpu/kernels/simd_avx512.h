@@ -238,4 +238,32 @@ static inline bool any_tiny(floats v) {
   return _mm512_cmplt_epu32_mask(less, _mm512_set1_epi32(0x21800000 - 1)) != 0;
 }
 
+/* --- Indices as 16-bit numbers --- */
+
+typedef __m512i words;
+static inline words all_words(int32_t x) { return _mm512_set1_epi16((short)x); }
+static inline void store_words(uint16_t *p, ints v) {
+  _mm256_storeu_si256((void *)p, _mm512_cvtepi32_epi16(v));
+}
+static inline floats add_equal_words(floats sum, floats term, const uint16_t *p, words x) {
+  const __m256i index = _mm256_loadu_si256((const void *)p);
+  return _mm512_mask_add_ps(sum, _mm256_cmpeq_epi16_mask(index, _mm512_castsi512_si256(x)), sum,
+                            term);
+}
+static inline void move_equal_f32(float *to, const float *from, const uint16_t *p, words x) {
+  const __mmask32 equal = _mm512_cmpeq_epi16_mask(_mm512_loadu_si512(p), x);
+  _mm512_storeu_ps(to, _mm512_maskz_loadu_ps((__mmask16)equal, from));
+  _mm512_storeu_ps(to + LANES, _mm512_maskz_loadu_ps((__mmask16)(equal >> LANES), from + LANES));
+}
+static inline void move_equal_halves(uint16_t *to, const uint16_t *from, const uint16_t *p,
+                                     words x) {
+  const __mmask32 equal = _mm512_cmpeq_epi16_mask(_mm512_loadu_si512(p), x);
+  _mm512_storeu_si512(to, _mm512_maskz_mov_epi16(equal, _mm512_loadu_si512(from)));
+}
+static inline ints remainder_of(ints t, floats inverse, ints length) {
+  const ints q = _mm512_cvttps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(t), inverse));
+  const ints r = sub_i(t, times_i(q, length));
+  return least_u(r, sub_i(r, length));
+}
+
 #endif

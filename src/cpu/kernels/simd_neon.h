@@ -254,4 +254,37 @@ static inline bool any_tiny(floats v) {
   return vmaxvq_u32(vbicq_u32(small, vceqq_f32(v, vdupq_n_f32(0)))) != 0;
 }
 
+/* --- Indices as 16-bit numbers --- */
+
+typedef uint16x8_t words;
+static inline words all_words(int32_t x) { return vdupq_n_u16((uint16_t)x); }
+static inline void store_words(uint16_t *p, ints v) {
+  vst1_u16(p, vmovn_u32(vreinterpretq_u32_s32(v)));
+}
+/* A 16-bit truth as a 32-bit one. */
+static inline uint32x4_t wide_truth(uint16x4_t equal) {
+  return vreinterpretq_u32_s32(vmovl_s16(vreinterpret_s16_u16(equal)));
+}
+static inline floats add_equal_words(floats sum, floats term, const uint16_t *p, words x) {
+  const uint32x4_t named = wide_truth(vceq_u16(vld1_u16(p), vget_low_u16(x)));
+  return vbslq_f32(named, vaddq_f32(sum, term), sum);
+}
+static inline float32x4_t kept(const float *from, uint32x4_t named) {
+  return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(vld1q_f32(from)), named));
+}
+static inline void move_equal_f32(float *to, const float *from, const uint16_t *p, words x) {
+  const uint16x8_t equal = vceqq_u16(vld1q_u16(p), x);
+  vst1q_f32(to, kept(from, wide_truth(vget_low_u16(equal))));
+  vst1q_f32(to + LANES, kept(from + LANES, wide_truth(vget_high_u16(equal))));
+}
+static inline void move_equal_halves(uint16_t *to, const uint16_t *from, const uint16_t *p,
+                                     words x) {
+  vst1q_u16(to, vandq_u16(vld1q_u16(from), vceqq_u16(vld1q_u16(p), x)));
+}
+static inline ints remainder_of(ints t, floats inverse, ints length) {
+  const ints q = vcvtq_s32_f32(vmulq_f32(vcvtq_f32_s32(t), inverse));
+  const ints r = sub_i(t, times_i(q, length));
+  return least_u(r, sub_i(r, length));
+}
+
 #endif

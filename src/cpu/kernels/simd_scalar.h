@@ -289,4 +289,32 @@ static inline bool any_tiny(floats v) {
   return tiny;
 }
 
+/* --- Indices as 16-bit numbers --- */
+
+typedef uint16_t words; /* 2 * LANES times the same number */
+static inline words all_words(int32_t x) { return (uint16_t)x; }
+/* Stores the low halves. */
+static inline void store_words(uint16_t *p, ints v) { EACH_LANE p[i] = (uint16_t)v.at[i]; }
+/* Adds the terms of the lanes in which the numbers from p on are x. */
+static inline floats add_equal_words(floats sum, floats term, const uint16_t *p, words x) {
+  EACH_LANE if (p[i] == x) sum.at[i] += term.at[i];
+  return sum;
+}
+/* Copies 2 * LANES elements; where the numbers from p on are not x, it stores 0. */
+static inline void move_equal_f32(float *to, const float *from, const uint16_t *p, words x) {
+  for (int i = 0; i < 2 * LANES; i++) to[i] = p[i] == x ? from[i] : 0;
+}
+static inline void move_equal_halves(uint16_t *to, const uint16_t *from, const uint16_t *p,
+                                     words x) {
+  for (int i = 0; i < 2 * LANES; i++) to[i] = p[i] == x ? from[i] : 0;
+}
+/* t modulo length, for 0 <= t < 2^24 and a number that is less than 1 / length by 2^-22 of it, so
+ * that a quotient may be too small by 1 and is never too large. */
+static inline ints remainder_of(ints t, floats inverse, ints length) {
+  ints q;
+  EACH_LANE q.at[i] = (int32_t)(int64_t)((float)t.at[i] * inverse.at[i]);
+  const ints r = sub_i(t, times_i(q, length));
+  return least_u(r, sub_i(r, length));
+}
+
 #endif
