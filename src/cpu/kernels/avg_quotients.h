@@ -169,6 +169,8 @@ static inline void make_divisors(const struct divisors *v, int64_t outer, float 
 /* The table for rows of outputs whose windows have this extent along D times H. */
 static inline const float *divisors_of(struct divisors *v, int64_t outer) {
   if (v->same) return v->table;
+  if (v->slice.begin >= 0) v->tables = 0; /* tables of slices are no tables of rows */
+  v->slice.begin = -1;
   if (v->tables > 0 && v->outer[v->latest] == outer) return v->table + v->latest * v->pitch;
   int64_t i = 0;
   while (i < v->tables && v->outer[i] != outer) i++;
@@ -284,6 +286,12 @@ static inline void divide_strided(const struct quotients *k, const element *grad
   }
 }
 
+/* The divisor of an output with so many elements. */
+static inline struct divisor_run divisor_at(const float *divisor, int64_t unit, int64_t ahead) {
+  if (unit >= PRODUCTS_FROM) return one_divisor(divisor, ahead);
+  return (struct divisor_run){.divisor = divisor, .one = true, .ahead = ahead};
+}
+
 /* Divides a row of outputs, of which `table` has the divisors. */
 static inline void divide_row(const struct quotients *k, const element *grad, const float *table,
                               float *to) {
@@ -299,9 +307,9 @@ static inline void divide_row(const struct quotients *k, const element *grad, co
     divide_strided(k, grad, count, (struct divisor_run){.divisor = table, .one = v->same}, to);
   } else {
     for (int64_t i = 0; i < count; i++) {
-      struct divisor_run by = {.divisor = table + i * v->repeat, .one = true, .ahead = k->ahead};
-      if (k->unit >= PRODUCTS_FROM) by = one_divisor(by.divisor, by.ahead);
-      divide_run(grad + i * stride, k->unit, v->same ? k->one : by, to + i * k->unit);
+      struct divisor_run by = k->one;
+      if (!v->same) by = divisor_at(table + i * v->repeat, k->unit, k->ahead);
+      divide_run(grad + i * stride, k->unit, by, to + i * k->unit);
     }
   }
 }

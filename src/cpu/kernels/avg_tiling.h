@@ -81,11 +81,11 @@ static inline int64_t part_of(int64_t length, int64_t longest) {
 }
 
 /* The channels of a box.  All of them, since those of a cell then follow each other, unless rows
- * would have to be cut for that and windows overlap along W: neighbouring boxes would compute the
+ * would have to be cut for that and cells lie in many windows along W: neighbours would compute the
  * same sums. */
 static inline int64_t unit_of(const struct pg_facts *f) {
   const int64_t c = f->pool.c, whole = part_of(c, AVG_ROW);
-  if (f->w_windows == 1 || f->pool.w.in <= AVG_ROW / c)
+  if (f->w_windows <= 2 || f->pool.w.in <= AVG_ROW / c)
     return whole < c ? least(c, (whole + 63) / 64 * 64) : c;
   const int64_t some = part_of(c, most(AVG_CHANNELS, AVG_ROW / f->pool.w.in));
   return least(c, (some + 31) / 32 * 32);
@@ -110,7 +110,7 @@ static inline bool tile_rows(const struct pg_facts *f, bool interleaved, struct 
     *t = (struct pg_tiling){.interleaved = interleaved, .planes = unit, .w = w, .d = d};
     t->h = least(h, PG_BOX_ROWS);
     if (have_room(f, t, unit)) break;
-    if (unit > AVG_CHANNELS && f->w_windows > 1)
+    if (unit > AVG_CHANNELS && f->w_windows > 2)
       unit = (unit / 2 + 31) / 32 * 32;
     else if (h > 1)
       h = (h + 1) / 2;
