@@ -316,20 +316,6 @@ static inline void divide_row(const struct quotients *k, const element *grad, co
 
 /* --- Boxes --- */
 
-/* Where planes are cut, a box is the same part of several planes, so that what depends on the part
- * alone is made once for all of them: of so many units, if enough boxes are left for all threads.
- */
-static inline int64_t planes_together(const struct pg_facts *f, const struct pg_tiling *t,
-                                      int64_t unit) {
-  enum { MOST = 16, BOXES = 64 };
-  const struct pg_pooling *p = &f->pool;
-  const int64_t parts =
-      pg_ceil_div(p->d.in, t->d) * pg_ceil_div(p->h.in, t->h) * pg_ceil_div(p->w.in, t->w);
-  if (parts == 1) return t->planes;
-  const int64_t units = f->planes / unit;
-  return unit * most(1, least(least(MOST, units), units / pg_ceil_div(BOXES, parts)));
-}
-
 static inline void begin_quotients(struct quotients *k, const struct pg_task *task) {
   const struct pg_pooling *p = &task->problem.facts.pool;
   struct divisors *v = &k->divisors;

@@ -28,7 +28,8 @@ enum {
 /* Are sheets made? */
 static inline bool is_deep(const struct pg_facts *f, bool interleaved) {
   const int64_t unit = interleaved ? f->pool.c : 1;
-  const bool is_short = f->pool.w.in < TWO_VECTORS && f->pool.w.in * unit < TWO_VECTORS;
+  const bool is_short = f->pool.w.in < TWO_VECTORS && f->pool.w.in * unit < TWO_VECTORS &&
+                        f->pool.h.in / 4 <= f->pool.h.out; /* else rows are copied */
   return f->has_depth && (is_short || (f->d_windows > 1 && f->h_windows > 1));
 }
 
@@ -109,7 +110,7 @@ static inline bool tile_rows(const struct pg_facts *f, bool interleaved, struct 
   for (;;) {
     *t = (struct pg_tiling){.interleaved = interleaved, .planes = unit, .w = w, .d = d};
     t->h = least(h, PG_BOX_ROWS);
-    if (have_room(f, t, unit)) break;
+    if (have_room(f, t, unit)) return true;
     if (unit > AVG_CHANNELS && f->w_windows > 2)
       unit = (unit / 2 + 31) / 32 * 32;
     else if (h > 1)
@@ -121,8 +122,6 @@ static inline bool tile_rows(const struct pg_facts *f, bool interleaved, struct 
     else
       return false;
   }
-  if (!interleaved || unit == p->c) t->planes = planes_together(f, t, unit);
-  return true;
 }
 
 static inline bool rows_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
