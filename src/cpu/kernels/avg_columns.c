@@ -231,10 +231,7 @@ static bool tile_columns(const struct pg_facts *f, struct pg_tiling *tiling) {
   const bool square = w->in > FROM && w->kernel > w->stride;
   for (int64_t cells = BOX_CELLS; cells >= LEAST; cells /= 2) {
     *tiling = square ? pg_tile_square(&f->pool, cells, SQUARE) : pg_tile_flat(&f->pool, cells);
-    if (!has_room(f, tiling)) continue;
-    if (f->in.rows) tiling->planes = planes_together(f, tiling, 1); /* else there is no room */
-    *tiling = pg_tile_boxes(&f->pool, tiling);
-    return true;
+    if (has_room(f, tiling)) return true;
   }
   return false;
 }

@@ -169,6 +169,8 @@ static inline void make_divisors(const struct divisors *v, int64_t outer, float 
 /* The table for rows of outputs whose windows have this extent along D times H. */
 static inline const float *divisors_of(struct divisors *v, int64_t outer) {
   if (v->same) return v->table;
+  if (v->slice.begin >= 0) v->tables = 0; /* tables of slices are no tables of rows */
+  v->slice.begin = -1;
   if (v->tables > 0 && v->outer[v->latest] == outer) return v->table + v->latest * v->pitch;
   int64_t i = 0;
   while (i < v->tables && v->outer[i] != outer) i++;
@@ -284,6 +286,12 @@ static inline void divide_strided(const struct quotients *k, const element *grad
   }
 }
 
+/* The divisor of an output with so many elements. */
+static inline struct divisor_run divisor_at(const float *divisor, int64_t unit, int64_t ahead) {
+  if (unit >= PRODUCTS_FROM) return one_divisor(divisor, ahead);
+  return (struct divisor_run){.divisor = divisor, .one = true, .ahead = ahead};
+}
+
 /* Divides a row of outputs, of which `table` has the divisors. */
 static inline void divide_row(const struct quotients *k, const element *grad, const float *table,
                               float *to) {
@@ -299,28 +307,14 @@ static inline void divide_row(const struct quotients *k, const element *grad, co
     divide_strided(k, grad, count, (struct divisor_run){.divisor = table, .one = v->same}, to);
   } else {
     for (int64_t i = 0; i < count; i++) {
-      struct divisor_run by = {.divisor = table + i * v->repeat, .one = true, .ahead = k->ahead};
-      if (k->unit >= PRODUCTS_FROM) by = one_divisor(by.divisor, by.ahead);
-      divide_run(grad + i * stride, k->unit, v->same ? k->one : by, to + i * k->unit);
+      struct divisor_run by = k->one;
+      if (!v->same) by = divisor_at(table + i * v->repeat, k->unit, k->ahead);
+      divide_run(grad + i * stride, k->unit, by, to + i * k->unit);
     }
   }
 }
 
 /* --- Boxes --- */
-
-/* Where planes are cut, a box is the same part of several planes, so that what depends on the part
- * alone is made once for all of them: of so many units, if enough boxes are left for all threads.
- */
-static inline int64_t planes_together(const struct pg_facts *f, const struct pg_tiling *t,
-                                      int64_t unit) {
-  enum { MOST = 16, BOXES = 64 };
-  const struct pg_pooling *p = &f->pool;
-  const int64_t parts =
-      pg_ceil_div(p->d.in, t->d) * pg_ceil_div(p->h.in, t->h) * pg_ceil_div(p->w.in, t->w);
-  if (parts == 1) return t->planes;
-  const int64_t units = f->planes / unit;
-  return unit * most(1, least(least(MOST, units), units / pg_ceil_div(BOXES, parts)));
-}
 
 static inline void begin_quotients(struct quotients *k, const struct pg_task *task) {
   const struct pg_pooling *p = &task->problem.facts.pool;

@@ -28,7 +28,8 @@ enum {
 /* Are sheets made? */
 static inline bool is_deep(const struct pg_facts *f, bool interleaved) {
   const int64_t unit = interleaved ? f->pool.c : 1;
-  const bool is_short = f->pool.w.in < TWO_VECTORS && f->pool.w.in * unit < TWO_VECTORS;
+  const bool is_short = f->pool.w.in < TWO_VECTORS && f->pool.w.in * unit < TWO_VECTORS &&
+                        f->pool.h.in / 4 <= f->pool.h.out; /* else rows are copied */
   return f->has_depth && (is_short || (f->d_windows > 1 && f->h_windows > 1));
 }
 
@@ -81,11 +82,11 @@ static inline int64_t part_of(int64_t length, int64_t longest) {
 }
 
 /* The channels of a box.  All of them, since those of a cell then follow each other, unless rows
- * would have to be cut for that and windows overlap along W: neighbouring boxes would compute the
+ * would have to be cut for that and cells lie in many windows along W: neighbours would compute the
  * same sums. */
 static inline int64_t unit_of(const struct pg_facts *f) {
   const int64_t c = f->pool.c, whole = part_of(c, AVG_ROW);
-  if (f->w_windows == 1 || f->pool.w.in <= AVG_ROW / c)
+  if (f->w_windows <= 2 || f->pool.w.in <= AVG_ROW / c)
     return whole < c ? least(c, (whole + 63) / 64 * 64) : c;
   const int64_t some = part_of(c, most(AVG_CHANNELS, AVG_ROW / f->pool.w.in));
   return least(c, (some + 31) / 32 * 32);
@@ -109,8 +110,8 @@ static inline bool tile_rows(const struct pg_facts *f, bool interleaved, struct 
   for (;;) {
     *t = (struct pg_tiling){.interleaved = interleaved, .planes = unit, .w = w, .d = d};
     t->h = least(h, PG_BOX_ROWS);
-    if (have_room(f, t, unit)) break;
-    if (unit > AVG_CHANNELS && f->w_windows > 1)
+    if (have_room(f, t, unit)) return true;
+    if (unit > AVG_CHANNELS && f->w_windows > 2)
       unit = (unit / 2 + 31) / 32 * 32;
     else if (h > 1)
       h = (h + 1) / 2;
@@ -121,8 +122,6 @@ static inline bool tile_rows(const struct pg_facts *f, bool interleaved, struct 
     else
       return false;
   }
-  if (!interleaved || unit == p->c) t->planes = planes_together(f, t, unit);
-  return true;
 }
 
 static inline bool rows_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
