@@ -139,13 +139,22 @@ static aclError wait_value(const struct pg_value *v, const atomic_bool *stop,
   return why->code;
 }
 
-/* Computes the items of a task; where its method asked for a workspace, mends them. */
+/* Has an item a flag?  Looking here costs less than another job, and there is one very seldom. */
+static bool is_flagged(const struct pg_task *task) {
+  const int32_t *flags = task->problem.args.max_backward.flags;
+  const int64_t count = task->choice.workspace_bytes / (int64_t)sizeof *flags;
+  int32_t any = 0;
+  for (int64_t i = 0; i < count; i++) any |= flags[i];
+  return any != 0;
+}
+
+/* Computes the items of a task; where its method asked for a workspace, mends those with a flag. */
 static void run_method(const struct pg_task *task, int threads, struct pg_scratch *scratch) {
   const struct pg_cpu_method *method = task->choice.method;
   const bool mends = method->mend != NULL && task->choice.workspace_bytes > 0;
   if (mends) memset(task->problem.args.max_backward.flags, 0, (size_t)task->choice.workspace_bytes);
   pg_workers_run(method->run, task, task->choice.items, threads, scratch);
-  if (mends && !pg_is_stopped(scratch))
+  if (mends && !pg_is_stopped(scratch) && is_flagged(task))
     pg_workers_run(method->mend, task, task->choice.items, threads, scratch);
 }
 
