@@ -30,8 +30,8 @@
  *                     with 100000. Unset: the best there is. Results do not depend on it.
  *   POOLGRAD_STREAM_BYTES  Results of at least so many bytes are written past the CPU's caches.
  *                     Anything but a number from 1 on makes aclInit fail with 100000. Unset or
- *                     empty: half of the last-level cache, 16 MiB at most. Results do not depend on
- *                     it.
+ *                     empty: an eighth of the last-level cache, 4 MiB at most. Results do not
+ *                     depend on it.
  *   POOLGRAD_SOC      A product name, which begins with "Ascend910B", "Ascend910_93", "Ascend950"
  *                     or "Ascend910_95": the limits of that product hold as well, so that a program
  *                     learns here what its target would refuse. An unknown name makes aclInit fail

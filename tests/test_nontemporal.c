@@ -5,7 +5,7 @@
 
 #include "cpu/nontemporal.h"
 
-static const int64_t most = INT64_C(16) << 20;
+static const int64_t most = INT64_C(4) << 20;
 
 static void expect_from(int64_t bytes) {
   assert_false(pg_prefers_nontemporal(bytes - 1));
@@ -54,15 +54,15 @@ static int64_t cache_bytes(void) {
   return 0;
 }
 
-/* Half of the cache, but no more than 16 MiB. */
+/* An eighth of the cache, but no more than 4 MiB. */
 static void otherwise_the_cache_decides(void **state) {
   (void)state;
-  const int64_t half = cache_bytes() / 2;
+  const int64_t eighth = cache_bytes() / 8;
   for (int empty = 0; empty < 2; empty++) {
     unsetenv("POOLGRAD_STREAM_BYTES");
     if (empty == 1) setenv("POOLGRAD_STREAM_BYTES", "", 1);
     OK_OR_SAY(pg_nontemporal_configure("test"));
-    expect_from(half > 0 && half < most ? half : most);
+    expect_from(eighth > 0 && eighth < most ? eighth : most);
   }
 }
 

@@ -192,7 +192,7 @@ EQUIVALENT = (
     (("", "", "", r"^if \(.*\) pg_log\("), "what the log is told"),
     (("", "", "", r"^(if \(\w+\) )?__builtin_prefetch\("), "what is read ahead changes no result"),
     (("cpu/nontemporal", "^last_level_cache$", "", ""),
-     "from which size on results go past the caches: of no effect where half of the cache is 16 MiB or more"),
+     "from which size on results go past the caches: of no effect where an eighth of the cache is 4 MiB or more"),
     (("cpu/queue", "^(is_quiet|spin|trim)$", "", ""), "patience, and rings that are kept: a matter of speed"),
     (("cpu/workers", "^(spin|spin_until_left|pg_workers_are_awake)$", "", ""), "patience: a matter of speed"),
 )

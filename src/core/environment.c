@@ -22,7 +22,7 @@ static const struct pg_variable variables[] = {
      "a name that begins with 'Ascend910B', 'Ascend910_93', 'Ascend950' or 'Ascend910_95'",
      "all that any product allows"},
     {"POOLGRAD_STREAM_BYTES", "a number of bytes from 1 on",
-     "half of the last-level cache, 16 MiB at most"},
+     "an eighth of the last-level cache, 4 MiB at most"},
     {"POOLGRAD_STRICT", "0 or 1", "0"},
     {"POOLGRAD_THREADS", "1 to 1024", "as many as the CPUs that this process may use"},
     {"ASCEND_GLOBAL_LOG_LEVEL", "0 (debug), 1 (info), 2 (warning), 3 (error) or 4 (none)", "3"},

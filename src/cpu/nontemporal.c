@@ -9,10 +9,11 @@
 #include "core/status.h"
 #include "core/thread.h"
 
-/* Half of a cache can be far more than this, but a large cache is shared by many cores, whose
- * results push each other out: 16 threads with 300 MiB of cache gain as much from non-temporal
- * stores as two with 32 MiB (measured). */
-#define MOST (INT64_C(16) << 20)
+/* A gradInput that a cache does not have yet is fetched before it is overwritten, unless stores go
+ * past the caches.  From this size on that costs more than reading it again from memory later, also
+ * where a cache could keep it; a large cache is shared by many cores, whose results push each other
+ * out.  docs/performance.md has the figures. */
+#define MOST (INT64_C(4) << 20)
 
 /* sysconf's answer is wrong by a factor of ten in some virtual machines. */
 static int64_t last_level_cache(void) {
@@ -35,8 +36,8 @@ static _Atomic int64_t least_bytes; /* 0: not decided yet */
 
 aclError pg_nontemporal_configure(const char *api) {
   const char *text = pg_getenv("POOLGRAD_STREAM_BYTES");
-  const int64_t half = last_level_cache() / 2;
-  int64_t bytes = half < MOST ? half : MOST;
+  const int64_t eighth = last_level_cache() / 8;
+  int64_t bytes = eighth < MOST ? eighth : MOST;
   if (text != NULL && text[0] != '\0') {
     char *end;
     bytes = strtoll(text, &end, 10);

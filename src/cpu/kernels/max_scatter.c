@@ -24,7 +24,6 @@ enum {
   AHEAD = 4096,         /* bytes of prefetching */
   FEW = 32,             /* cells for each output: few of them are named */
   LEAST_PLANES = 16,    /* for threads to share, else they are cut */
-  FEW_BYTES = 4,        /* a byte of such gradInputs counts as so many, see begin_scatter */
   /* What is written at once, past the caches: whole cache lines, and two vectors. */
   UNIT = TWO_VECTORS * (int)sizeof(element) > LINE ? TWO_VECTORS : LINE / (int)sizeof(element)
 };
@@ -60,11 +59,6 @@ static struct scatter *begin_scatter(const struct pg_task *task, const struct pg
   k->args = &task->problem.args.max_backward;
   k->scratch = scratch;
   k->grad_in = grad_in_of(k->facts, k->args->grad_in, &k->args->in_strides);
-  /* Zeros are written faster than they are fetched to be overwritten, if no cache has them: where
-   * there is nothing else to do, also in smaller gradInputs (measured). */
-  if (names_few_cells(k->facts))
-    k->grad_in.nontemporal =
-        pg_prefers_nontemporal(pg_mul_or_most(k->facts->grad_in_bytes, FEW_BYTES));
   k->in_lines = k->grad_in.nontemporal && k->facts->in.planes &&
                 (uintptr_t)k->grad_in.address % sizeof(element) == 0;
   k->zeros = k->rounded_zeros = k->leftover = 0;
