@@ -19,8 +19,8 @@ enum {
   THREADS_MAX = 1024,
   SHARES_MAX = 64,
   PORTIONS_PER_SHARE = 4,
-  SPIN_NS = 100000,   /* how long workers look for the next job before they sleep */
-  LONG_NS = 1000000,  /* the same while jobs follow each other within this time */
+  SPIN_NS = 100000,  /* how long workers look for the next job before they sleep */
+  LONG_NS = 1000000, /* the same while jobs follow each other within this time */
   LOCK_TRIES = 200
 };
 

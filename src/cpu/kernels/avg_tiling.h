@@ -41,17 +41,18 @@ static inline bool is_pile(const struct pg_problem *problem, int64_t *planes) {
   const struct pg_pooling *p = &f->pool;
   const bool interleaved = is_interleaved(a);
   const int64_t unit = interleaved ? p->c : 1, units = interleaved ? p->n : f->planes;
-  if (unit >= LANES || f->cells > PILE || f->outputs > 2 * PILE) return false;
+  if (unit >= LANES || f->cells > PILE || f->outputs > INT64_C(2) * PILE) return false;
   if (is_shift(&p->w, p->w.in * unit)) return false;
   if (p->d.in > PG_BOX_ROWS || p->h.in > PG_BOX_ROWS) return false;
   if (p->d.out > AVG_OUTPUT_ROWS || p->h.out > AVG_OUTPUT_ROWS) return false;
   if (!layout_of(&a->out_strides, p, true, interleaved).all) return false;
   const int64_t expanded = p->d.out * p->h.out * p->w.in;
   const int64_t sheets = is_deep(f, interleaved) ? p->d.out * p->h.in * p->w.in : 0;
+  const int64_t cells = most(1, f->cells);
   const int64_t largest =
-      most(most(f->cells, pg_ceil_div(f->outputs, 2)), pg_ceil_div(most(expanded, sheets), 8));
+      most(most(cells, pg_ceil_div(f->outputs, 2)), pg_ceil_div(most(expanded, sheets), 8));
   *planes = least(PILE / (unit * largest),
-                  most(pg_ceil_div(units, AVG_ITEMS), PILE / 4 / (unit * f->cells)));
+                  most(pg_ceil_div(units, AVG_ITEMS), PILE / 4 / (unit * cells)));
   return *planes > 0;
 }
 
