@@ -48,11 +48,10 @@ static inline bool is_pile(const struct pg_problem *problem, int64_t *planes) {
   if (!layout_of(&a->out_strides, p, true, interleaved).all) return false;
   const int64_t expanded = p->d.out * p->h.out * p->w.in;
   const int64_t sheets = is_deep(f, interleaved) ? p->d.out * p->h.in * p->w.in : 0;
-  const int64_t cells = most(1, f->cells);
   const int64_t largest =
-      most(most(cells, pg_ceil_div(f->outputs, 2)), pg_ceil_div(most(expanded, sheets), 8));
-  *planes = least(PILE / (unit * largest),
-                  most(pg_ceil_div(units, AVG_ITEMS), PILE / 4 / (unit * cells)));
+      most(most(f->cells, pg_ceil_div(f->outputs, 2)), pg_ceil_div(most(expanded, sheets), 8));
+  *planes = least(PILE / most(1, unit * largest),
+                  most(pg_ceil_div(units, AVG_ITEMS), PILE / 4 / most(1, unit * f->cells)));
   return *planes > 0;
 }
 

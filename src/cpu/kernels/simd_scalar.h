@@ -285,7 +285,10 @@ static inline floats over_one(floats v, floats divisor, floats high, floats low)
 /* Is a lane not 0, and less than 2^-60 without its sign? */
 static inline bool any_tiny(floats v) {
   bool tiny = false;
-  EACH_LANE tiny |= v.at[i] != 0 && v.at[i] < 0x1p-60f && v.at[i] > -0x1p-60f;
+  EACH_LANE {
+    const float size = v.at[i] < 0 ? -v.at[i] : v.at[i];
+    tiny |= size != 0 && size < 0x1p-60f;
+  }
   return tiny;
 }
 
