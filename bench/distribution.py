@@ -86,7 +86,7 @@ def percentiles(peers, results):
         found.append(('share, disturbed too', '.0%', shares))
     for name, form, values in found:
         shown = [report.geometric_mean(values), *(percentile(values, percent) for percent in PERCENTILES), min(values)]
-        slower = str(sum(value < 1 for value in values)) if ' / ' in name else '-'
+        slower = str(sum(round(value, 2) < 1 for value in values)) if ' / ' in name else '-'
         rows.append([name, str(len(values)), *(format(value, form) for value in shown), slower])
     return table(rows)
 

@@ -134,7 +134,7 @@ def summary(peers, results):
     for peer in (peer for peer, compared in peers.items() if compared):
         ratios = {r.title: r.ratio(peer) for r in with_ratio(results, peer)}
         if ratios:
-            slower, least = sum(ratio < 1 for ratio in ratios.values()), min(ratios, key=ratios.get)
+            slower, least = sum(round(ratio, 2) < 1 for ratio in ratios.values()), min(ratios, key=ratios.get)
             lines.append(f'{peer} / poolgrad: geometric mean {geometric_mean(ratios.values()):.2f} of {len(ratios)} '
                          f'rows, lowest {ratios[least]:.2f} ({least}); poolgrad is slower in {slower}.')
     compared = [peer for peer, compared in peers.items() if compared]
