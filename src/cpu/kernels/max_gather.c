@@ -28,7 +28,7 @@ enum {
   MOST_CELLS_OF_PLANE = 1 << 24, /* so large are numbers that remainder_of takes */
   LOW_HALVES = 65536,            /* numbers of 16 bits */
   MOST_SLICES = 64,              /* of outputs that are staged at once */
-  MOST_SOURCES = 256,            /* outputs in whose windows a cell lies */
+  MOST_SOURCES = 256,            /* the most outputs in whose windows a cell may lie */
   ITEMS = 16,                    /* that there should be, for threads to share */
   SOON = 1024                    /* outputs that are prefetched */
 };

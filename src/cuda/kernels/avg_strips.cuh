@@ -41,7 +41,7 @@ struct avg_strips_plan {
   /* Divisors: */
   bool exact;      /* all quotients need true divisions */
   int32_t least_w; /* the smallest extent of a window along W; */
-  int32_t classes; /* extents from there on */
+  int32_t classes; /* how many extents along W there are, from least_w on: each has its divisors */
   /* Words of the scratch where tables begin: */
   int32_t offset;         /* for each entry: bytes to its row of outputs; only with depth */
   int32_t divisor;        /* for each entry: a divisor for each class */

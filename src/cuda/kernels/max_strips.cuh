@@ -20,10 +20,11 @@
 
 enum {
   THREADS = 128,
-  PLANAR_ROWS = 32,      /* of a strip in one channel, at the most */
-  MOST_WIDTH = 8192,     /* cells of a row: rows of a strip * width * width stay below 2^32 */
-  LEAST_SUMS = 32,       /* of a thread, so that an item is soon computed again */
-  FEW_STRAYS = 64,       /* of an item: only the cells that they name are computed again */
+  PLANAR_ROWS = 32,  /* of a strip in one channel, at the most */
+  MOST_WIDTH = 8192, /* cells of a row: with it `magic` of strip_plan gives the row of every cell of
+                        a strip */
+  LEAST_SUMS = 32,   /* of a thread, so that an item is soon computed again */
+  FEW_STRAYS = 64,   /* of an item: only the cells that they name are computed again */
   WHOLE_CELLS = 1 << 16, /* of a plane that one block computes */
   BLOCKS = 12            /* of a processor, about */
 };
@@ -39,7 +40,7 @@ struct strip_plan {
   int32_t unit_channels; /* 1 where units are planes */
   int32_t blocks;        /* that share a unit, if planes are cut */
   int32_t strips_of_block;
-  uint32_t magic; /* 2^32 / width, rounded up */
+  uint32_t magic; /* 2^32 / width, rounded up: a distance times this, over 2^32, is its row */
   pg_divider by_strips, by_vectors, by_chunks, by_groups, by_blocks;
 };
 
