@@ -35,6 +35,7 @@ import report
 HERE = pathlib.Path(__file__).resolve().parent
 WARM_BELOW, TINY_BELOW, HUGE_FROM = 4 << 20, 64 << 10, 2 << 30
 DEPTH = 100  # calls in a queue
+WAKE_US = 1000  # of calls before those that are timed
 MOST_SETS = 1024
 # How far a peer's result may be from ours, relative to the largest: halves are summed in halves there.
 TOLERANCE = {'f32': 1e-5, 'f16': 0.02, 'bf16': 0.1, 'f64': 1e-12}
@@ -199,31 +200,36 @@ class Bench:
             return 0  # its forward saw rounded data, with ties
         return row.so.bench_difference(row.handle, 0)
 
-    def sample(self, row, contestant, calls, warm):
-        """Microseconds per call, and whether no other process was in the way."""
-        a_set = 0 if warm else row.next_set()
+    def sample(self, row, contestant, calls, warm, before):
+        """Microseconds per call, and whether no other process was in the way. `before` calls come first, in the same
+        buffers or, cold, in those of the last sample: looking for disturbances took long enough for threads to go to
+        sleep, and in a program that computes they would be awake. Long calls need none."""
+        last, a_set = (0, 0) if warm else (row.turn, row.next_set())
         switches, waited = disturbance()
-        if warm:  # the threads too: looking for disturbances took long enough for some to go to sleep
-            contestant.call(a_set, 3)
+        start = time.perf_counter()
+        if before:
+            contestant.call(last, before)
         us = contestant.call(a_set, calls)
+        took = time.perf_counter() - start
         switches_after, waited_after = disturbance()
-        if not warm:
-            row.poison(a_set)
-        return us, switches_after == switches and waited_after - waited < 20 * us * calls  # 2 %
+        for used in () if warm else (last, a_set) if before else (a_set,):
+            row.poison(used)
+        return us, switches_after == switches and waited_after - waited < 2e7 * took  # 2 % of it, in ns
 
     def block(self, row, contestant, warm):
         """Quiet and disturbed times of one contestant. Disturbed calls are repeated, up to a limit."""
         least, most, budget, tries = (2, 4, 1e5, 2) if self.options.quick else (3, 8, 4e5, 4)
         time.sleep(0.005)  # for the other's threads to go to sleep
-        calls = 1
-        first, _ = self.sample(row, contestant, calls, warm)
+        calls, before = 1, 1
+        first, _ = self.sample(row, contestant, calls, warm, before)
+        before = min(100, int(WAKE_US / first / getattr(contestant, 'depth', 1)))
         if warm:  # batches of about a millisecond
             calls = max(1, min(1000, int(1000 / first / getattr(contestant, 'depth', 1))))
-            first, _ = self.sample(row, contestant, calls, warm)
+        first, _ = self.sample(row, contestant, calls, warm, before)
         count = max(least, min(most, int(budget / (first * calls))))
         quiet, disturbed = [], []
         while len(quiet) < count and len(quiet) + len(disturbed) < tries * count:
-            us, good = self.sample(row, contestant, calls, warm)
+            us, good = self.sample(row, contestant, calls, warm, before)
             (quiet if good else disturbed).append(us)
         return quiet, disturbed
 

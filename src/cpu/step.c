@@ -14,24 +14,16 @@
 
 enum {
   BYTES_PER_THREAD = 65536, /* with fewer bytes another thread costs more than it brings */
-  BYTES_TO_WAKE = 2097152,  /* the same for a thread that has to be woken first */
-  SOON_NS = 1000000,
+  BYTES_TO_WAKE = 2097152,  /* from here on a step is long whatever it computes */
   COPY_BLOCK = 262144
 };
 
-/* Waking a worker takes longer than a small step.  It pays if more of them follow each other. */
-static bool is_worth_waking(int64_t bytes) {
-  static _Atomic int64_t last_ns; /* when the last small step was */
-  if (bytes >= BYTES_TO_WAKE) return true;
-  const int64_t now = pg_now_ns();
-  return now - atomic_exchange_explicit(&last_ns, now, memory_order_relaxed) < SOON_NS;
-}
-
-/* A second thread pays from BYTES_PER_THREAD on, because it may be awake and looking for work. */
-static int threads_for(int64_t bytes) {
+/* Runs fn with as many threads as so many bytes are worth. */
+static void run_items(pg_items_fn *fn, const void *args, int64_t items, int64_t bytes,
+                      struct pg_scratch *scratch) {
   const int64_t threads = 1 + bytes / BYTES_PER_THREAD;
-  if (threads <= 1 || !(pg_workers_are_awake() || is_worth_waking(bytes))) return 1;
-  return threads > INT32_MAX ? INT32_MAX : (int)threads;
+  pg_workers_run(fn, args, items, threads > INT32_MAX ? INT32_MAX : (int)threads,
+                 bytes >= BYTES_TO_WAKE, scratch);
 }
 
 /* An item is a row of the copy, or a block of its only row. */
@@ -62,8 +54,7 @@ void pg_copy_run(const struct pg_copy *copy, const atomic_bool *stop) {
   const int64_t items = copy->height == 1 ? (int64_t)((copy->width + COPY_BLOCK - 1) / COPY_BLOCK)
                                           : (int64_t)copy->height;
   struct pg_scratch scratch = {.stop = stop};
-  pg_workers_run(copy_items, copy, items, threads_for((int64_t)(copy->width * copy->height)),
-                 &scratch);
+  run_items(copy_items, copy, items, (int64_t)(copy->width * copy->height), &scratch);
 }
 
 void pg_fill_run(const struct pg_fill *fill, const atomic_bool *stop) {
@@ -76,7 +67,7 @@ void pg_fill_run(const struct pg_fill *fill, const atomic_bool *stop) {
                                      .element_bytes = fill->element_bytes};
   const int64_t blocks = (int64_t)fill->count / block, rest = (int64_t)fill->count % block;
   struct pg_scratch scratch = {.stop = stop};
-  pg_workers_run(pg_fill_items, &whole, blocks, threads_for(bytes), &scratch);
+  run_items(pg_fill_items, &whole, blocks, bytes, &scratch);
   if (rest > 0) {
     struct pg_fill_args tail = whole;
     tail.dst = (char *)fill->dst + blocks * COPY_BLOCK;
@@ -149,22 +140,21 @@ static bool is_flagged(const struct pg_task *task) {
 }
 
 /* Computes the items of a task; where its method asked for a workspace, mends those with a flag. */
-static void run_method(const struct pg_task *task, int threads, struct pg_scratch *scratch) {
+static void run_method(const struct pg_task *task, int64_t bytes, struct pg_scratch *scratch) {
   const struct pg_cpu_method *method = task->choice.method;
   const bool mends = method->mend != NULL && task->choice.workspace_bytes > 0;
   if (mends) memset(task->problem.args.max_backward.flags, 0, (size_t)task->choice.workspace_bytes);
-  pg_workers_run(method->run, task, task->choice.items, threads, scratch);
+  run_items(method->run, task, task->choice.items, bytes, scratch);
   if (mends && !pg_is_stopped(scratch) && is_flagged(task))
-    pg_workers_run(method->mend, task, task->choice.items, threads, scratch);
+    run_items(method->mend, task, task->choice.items, bytes, scratch);
 }
 
 static aclError run_kernel(struct pg_step *step, struct pg_scratch *scratch,
                            struct pg_failure *why) {
   struct pg_kernel_step *k = &step->u.kernel;
-  const int threads = threads_for(step->bytes);
   struct pg_index_report report = {.count = 0, .position = INT64_MAX};
   if (k->judge != NULL) k->task.problem.args.max_backward.report = &report;
-  run_method(&k->task, threads, scratch);
+  run_method(&k->task, step->bytes, scratch);
   if (report.count == 0 || pg_is_stopped(scratch)) return ACL_SUCCESS;
   return k->judge(&k->task.problem.args, &report, why);
 }

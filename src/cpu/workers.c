@@ -21,6 +21,7 @@ enum {
   PORTIONS_PER_SHARE = 4,
   SPIN_NS = 100000,  /* how long workers look for the next job before they sleep */
   LONG_NS = 1000000, /* the same while jobs follow each other within this time */
+  WAKE_NS = 60000,   /* work for which it pays to wake a worker that sleeps */
   LOCK_TRIES = 200
 };
 
@@ -40,6 +41,7 @@ struct job {
   int shares;
   int vacancies;     /* workers that may still join */
   atomic_int inside; /* workers that have joined and not left; changed with the lock held */
+  int64_t begun_ns;  /* of a job whose caller has not woken anybody yet; else 0 */
   struct job *link;
   struct share *share; /* SHARES_MAX */
 };
@@ -94,27 +96,43 @@ static void run_portion(const struct job *job, int64_t portion, struct pg_scratc
   if (begin < end && !pg_is_stopped(scratch)) job->fn(job->args, begin, end, scratch);
 }
 
+static void wake_workers(struct job *job);
+
+static int count_untaken(struct job *job) {
+  int count = 0;
+  for (int i = 0; i < job->shares; i++) {
+    const int taken = atomic_load_explicit(&job->share[i].next, memory_order_relaxed);
+    if (taken < PORTIONS_PER_SHARE) count += PORTIONS_PER_SHARE - taken;
+  }
+  return count;
+}
+
+/* How long a job takes is not known before some of it is done: the same number of bytes may take
+ * ten times as long with other windows.  So the caller of a small job begins alone, and wakes
+ * workers when what is left will take long enough. */
+static void consider_waking(struct job *job, int done) {
+  const int64_t elapsed = pg_now_ns() - job->begun_ns;
+  if (elapsed / done * count_untaken(job) < WAKE_NS) return;
+  wake_workers(job);
+}
+
 static void work(struct job *job, int thread, struct pg_scratch *scratch) {
+  int done = 0;
   for (int i = 0; i < job->shares; i++) {
     const int share = (thread + i) % job->shares;
     for (;;) {
       const int taken = atomic_fetch_add_explicit(&job->share[share].next, 1, memory_order_relaxed);
       if (taken >= PORTIONS_PER_SHARE) break;
       run_portion(job, (int64_t)share * PORTIONS_PER_SHARE + taken, scratch);
+      done++;
+      if (thread == 0 && job->begun_ns != 0) consider_waking(job, done);
     }
   }
 }
 
-static bool has_untaken(struct job *job) {
-  for (int i = 0; i < job->shares; i++)
-    if (atomic_load_explicit(&job->share[i].next, memory_order_relaxed) < PORTIONS_PER_SHARE)
-      return true;
-  return false;
-}
-
 static struct job *open_job(void) {
   for (struct job *job = workers.jobs; job != NULL; job = job->link)
-    if (job->vacancies > 0 && has_untaken(job)) return job;
+    if (job->vacancies > 0 && count_untaken(job) > 0) return job;
   return NULL;
 }
 
@@ -193,17 +211,29 @@ static void stop_workers(void) {
   pthread_mutex_unlock(&workers.lock);
 }
 
-/* Jobs that follow each other soon are likely to go on doing so, and then waiting for the next one
- * costs less than being woken for it. */
-static void post(struct job *job) {
+/* Wakes, or starts, workers that have something to do for a job. */
+static void wake_workers(struct job *job) {
+  const int wanted = pg_workers_count() - 1;
+  job->begun_ns = 0;
+  if (atomic_load(&workers.running) < wanted) start_workers(wanted);
+  if (atomic_load(&workers.sleeping) == 0) return;
   lock_workers();
-  job->link = workers.jobs;
-  workers.jobs = job;
-  workers.spin_ns = pg_now_ns() - workers.last_ns < LONG_NS ? LONG_NS : SPIN_NS;
   for (int i = 0; i < job->vacancies && i < workers.sleeping; i++)
     pthread_cond_signal(&workers.wake);
   pthread_mutex_unlock(&workers.lock);
+}
+
+/* Jobs that follow each other soon are likely to go on doing so, and then waiting for the next one
+ * costs less than being woken for it.  Returns whether they do. */
+static bool post(struct job *job) {
+  lock_workers();
+  job->link = workers.jobs;
+  workers.jobs = job;
+  const bool soon = job->begun_ns - workers.last_ns < LONG_NS;
+  workers.spin_ns = soon ? LONG_NS : SPIN_NS;
+  pthread_mutex_unlock(&workers.lock);
   atomic_fetch_add(&workers.posted, 1); /* now that spinning workers find the lock free */
+  return soon;
 }
 
 /* Workers are in their last portion now, so going to sleep would cost more than spinning. */
@@ -229,27 +259,21 @@ static void withdraw(struct job *job) {
   pthread_mutex_unlock(&workers.lock);
 }
 
-bool pg_workers_are_awake(void) {
-  return atomic_load(&workers.sleeping) < atomic_load(&workers.running);
-}
-
-static void run_job(struct job *job, struct share *share, struct pg_scratch *scratch) {
-  const int wanted = pg_workers_count() - 1;
+static void run_job(struct job *job, struct share *share, bool wake, struct pg_scratch *scratch) {
   job->share = share;
   for (int i = 0; i < job->shares; i++) atomic_init(&share[i].next, 0);
-  if (atomic_load(&workers.running) < wanted) start_workers(wanted);
-  post(job);
+  if (post(job) || wake) wake_workers(job);
   work(job, 0, scratch);
   withdraw(job);
 }
 
-static __attribute__((noinline)) void run_job_on_stack(struct job *job,
+static __attribute__((noinline)) void run_job_on_stack(struct job *job, bool wake,
                                                        struct pg_scratch *scratch) {
   struct share share[SHARES_MAX];
-  run_job(job, share, scratch);
+  run_job(job, share, wake, scratch);
 }
 
-void pg_workers_run(pg_items_fn *fn, const void *args, int64_t items, int threads,
+void pg_workers_run(pg_items_fn *fn, const void *args, int64_t items, int threads, bool wake,
                     struct pg_scratch *scratch) {
   const int count = pg_workers_count();
   if (threads > count) threads = count;
@@ -263,11 +287,13 @@ void pg_workers_run(pg_items_fn *fn, const void *args, int64_t items, int thread
                     .stop = scratch->stop,
                     .items = items,
                     .vacancies = threads - 1,
-                    .shares = threads < SHARES_MAX ? threads : SHARES_MAX};
+                    .shares = threads < SHARES_MAX ? threads : SHARES_MAX,
+                    .begun_ns = pg_now_ns()};
   if (scratch->room != NULL)
-    run_job(&job, (struct share *)(void *)((char *)scratch->room + PG_SCRATCH_BYTES), scratch);
+    run_job(&job, (struct share *)(void *)((char *)scratch->room + PG_SCRATCH_BYTES), wake,
+            scratch);
   else
-    run_job_on_stack(&job, scratch);
+    run_job_on_stack(&job, wake, scratch);
 }
 
 void pg_workers_stop(void) {

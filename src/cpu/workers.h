@@ -18,13 +18,12 @@ aclError pg_workers_configure(const char *api);
 /* The threads that a job may have, with the caller. */
 int pg_workers_count(void);
 
-/* Is a worker spinning or at work?  Waking one that sleeps can take longer than a small job. */
-bool pg_workers_are_awake(void);
-
 /* Runs fn over [0, items) on at most `threads` threads and returns when all of it is done.
- * Several callers at once share the workers.  The caller computes in `scratch`; if its stop is set,
- * the workers too leave the rest undone. */
-void pg_workers_run(pg_items_fn *fn, const void *args, int64_t items, int threads,
+ * Workers that sleep are woken at once if `wake` is set, else only when the job turns out to be
+ * long enough, because being woken can take longer than a small job.  Several callers at once share
+ * the workers.  The caller computes in `scratch`; if its stop is set, the workers too leave the
+ * rest undone. */
+void pg_workers_run(pg_items_fn *fn, const void *args, int64_t items, int threads, bool wake,
                     struct pg_scratch *scratch);
 
 /* Ends the worker threads; the next run starts them again. */
