@@ -36,6 +36,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 WARM_BELOW, TINY_BELOW, HUGE_FROM = 4 << 20, 64 << 10, 2 << 30
 DEPTH = 100  # calls in a queue
 WAKE_US = 1000  # of calls before those that are timed
+CACHED, MOST_CACHED = 1 << 20, 8 << 20  # bytes of a problem in the caches: as wanted, and of one image that is larger
 MOST_SETS = 1024
 # How far a peer's result may be from ours, relative to the largest: halves are summed in halves there.
 TOLERANCE = {'f32': 1e-5, 'f16': 0.02, 'bf16': 0.1, 'f64': 1e-12}
@@ -124,7 +125,7 @@ def others_seconds():
 # --- measuring ----------------------------------------------------------------------------------------
 
 class Bench:
-    columns = report.CPU_PEERS
+    columns, has_caches = report.CPU_PEERS, True  # which problems can be made to fit into
 
     def __init__(self, options, torch):
         self.options, self.torch, self.notes, self.progress = options, torch, [], report.Progress()
@@ -370,7 +371,8 @@ def parse():
     parser.add_argument('--seed', type=seeds, default=[1], metavar='SEEDS',
                         help='of the random problems; N of each seed of a list, such as 1,2,3')
     parser.add_argument('--paired', action='store_true',
-                        help='random problems in 16-bit types also in f32, those with channels last also in planes')
+                        help='random problems in 16-bit types also in f32, those with channels last also in planes, and '
+                             'on the CPU all of them also in the caches')
     parser.add_argument('--csv', metavar='FILE')
     parser.add_argument('--svg', metavar='FILE', help='bars; of random problems a curve')
     parser.add_argument('--markdown', metavar='FILE', help='put the table between the marks of this page')
@@ -439,13 +441,39 @@ def run_pairs(bench, name, line):
     return found
 
 
+def run_bound(bench, cold):
+    """What share computing alone allows: the same problem with so few planes that it stays in the caches, warm, and its
+    time multiplied to the bytes of the whole. What memory does is not in it, so no share of that method can be higher
+    unless memory stores zeros faster than other numbers."""
+    facts = bench.native.facts(cold.line)
+    last = distribution.layout(cold) == 'channels last'
+    line = draw.fewer(cold.line, CACHED * facts.into[0] * facts.into[1] // facts.floor, last)
+    facts = bench.native.facts(line)
+    if facts.floor > MOST_CACHED:
+        return []
+    row = contestants.Row(bench.native, line, 1, bench.options.threads, False)
+    try:
+        ours = contestants.Ours(row)
+        times, noisy = bench.measure(f'{cold.name} in the caches', row, [ours], True)
+        us = max(statistics.median(times[ours]) * cold.floor / facts.floor, cold.limit_us)
+        return [report.Result(cold.name, line, 'bound', cold.floor, us, cold.limit_us,
+                              noisy=noisy | {name for name in cold.noisy if name.startswith('twin')},
+                              method=row.methods[0])]
+    finally:
+        row.close()
+
+
 def measure_rows(bench, rows, paired):
     """Their results, each printed when it is there."""
     results, columns = [], bench.columns
     print(report.table_head(columns), flush=True)
     for number, (name, line) in enumerate(rows, 1):
         bench.progress.where = f'[{number}/{len(rows)}]'
-        for result in bench.run_row(name, line) + (run_pairs(bench, name, line) if paired else []):
+        found = bench.run_row(name, line)
+        if paired and found:
+            found += run_bound(bench, found[0]) if bench.has_caches else []
+            found += run_pairs(bench, name, line)
+        for result in found:
             bench.progress()
             print(report.table_line(columns, report.cells(columns, result)), flush=True)
             results.append(result)

@@ -310,7 +310,7 @@ def cudnn_forms(cudnn, torch, tensors):
 # --- measuring ----------------------------------------------------------------------------------------
 
 class CudaBench:
-    columns = report.CUDA_PEERS
+    columns, has_caches = report.CUDA_PEERS, False
 
     def __init__(self, options, torch):
         self.options, self.notes, self.progress = options, [], report.Progress()

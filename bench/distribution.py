@@ -58,9 +58,18 @@ def ratios(results, peer, kind='cold'):
     return [(r.ratio(peer), r) for r in report.with_ratio(results, peer) if r.kind == kind]
 
 
+def bounds(results):
+    """Of the problems whose bound is known: the share that computing allows, and how near to it they come."""
+    known = {r.name: r.share for r in results if r.kind == 'bound' and r.sound('twin')}
+    found = [(r, known[r.name]) for r in report.with_share(results) if r.name in known]
+    return [(bound, r) for r, bound in found], [(r.share / bound, r) for r, bound in found]
+
+
 def figures(peers, results):
     """What is distributed: a name, how a value is printed, and value and result of every problem that counts."""
-    found = [('share of the limit', '.0%', [(r.share, r) for r in report.with_share(results)])]
+    bound, near = bounds(results)
+    found = [('share of the limit', '.0%', [(r.share, r) for r in report.with_share(results)]),
+             ('share that computing allows', '.0%', bound), ('share / what computing allows', '.2f', near)]
     found += [(f'{peer} / poolgrad', '.2f', ratios(results, peer)) for peer in compared(peers)]
     found += [(f'{peer} / poolgrad, warm below 4 MB', '.2f', ratios(results, peer, 'warm')) for peer in compared(peers)]
     return [(name, form, values) for name, form, values in found if values]
@@ -86,7 +95,7 @@ def percentiles(peers, results):
         found.append(('share, disturbed too', '.0%', shares))
     for name, form, values in found:
         shown = [report.geometric_mean(values), *(percentile(values, percent) for percent in PERCENTILES), min(values)]
-        slower = str(sum(round(value, 2) < 1 for value in values)) if ' / ' in name else '-'
+        slower = str(sum(round(value, 2) < 1 for value in values)) if ' / poolgrad' in name else '-'
         rows.append([name, str(len(values)), *(format(value, form) for value in shown), slower])
     return table(rows)
 
@@ -162,7 +171,7 @@ def cell(value, form, sound, counted=True):
 def problem_list(peers, results):
     """A line for each problem: cold, the relatives' shares, warm. It has a digit more than the means made of it."""
     others = {(r.name, r.kind): r for r in results if r.kind != 'cold'}
-    kinds = [kind for kind in ('as f32', 'as planar') if any(kind == of for _, of in others)]
+    kinds = [kind for kind in ('bound', 'as f32', 'as planar') if any(kind == of for _, of in others)]
     warm = any(kind == 'warm' for _, kind in others)
     heads = ['row', 'problem', 'bytes', 'us', 'share', *kinds, *(f'{peer} ratio' for peer in compared(peers))]
     heads += [f'{peer} warm' for peer in compared(peers)] if warm else []

@@ -200,6 +200,16 @@ def relatives(line):
     return found + ([('as planar', ' '.join(planes))] if planes != words else [])
 
 
+def fewer(line, planes, last):
+    """The problem with about so many planes, at least one image; with channels last all channels stay."""
+    words = line.split()
+    at = next(i for i, word in enumerate(words) if word.startswith('in='))
+    images, channels, *size = map(int, words[at].removeprefix('in=').split('x'))
+    kept = max(1, min(images, planes // channels))
+    words[at] = f'in={by_x([kept, channels if last else max(1, min(channels, planes // kept)), *size])}'
+    return ' '.join(words)
+
+
 def seeds_of(text):
     """A list such as 201,202,203."""
     seeds = [int(word) for word in text.split(',')]

@@ -299,13 +299,17 @@ def figures(source, name, _):
         bounds = [interval(row['share'].lstrip('~')) for row in source.rows.values() if row['share'] != '-']
     elif name == 'share of the limit':
         bounds = list(source.column('share', source.rows).values())
+    elif name == 'share / what computing allows':
+        bounds = list(source.column('share / bound', source.rows).values())
+    elif name == 'share that computing allows':
+        bounds = list(source.column('bound', source.column('share', source.rows)).values())
     else:
         peer, kind = name.split(' / ')[0], 'warm' if 'warm' in name else 'ratio'
         bounds = list(source.column(f'{peer} {kind}', source.rows).values())
     wanted = {'problems': 'count', 'mean': 'geomean', '10th perc.': 'p10', '50th perc.': 'p50', '90th perc.': 'p90',
               'lowest': 'min'}
     found = {column: FUNCTIONS[function](bounds) for column, function in wanted.items()}
-    return {**found, 'slower in': FUNCTIONS['slower'](bounds)} if ' / ' in name else found
+    return {**found, 'slower in': FUNCTIONS['slower'](bounds)} if ' / poolgrad' in name else found
 
 
 def group_row(source, name, columns):

@@ -60,6 +60,14 @@ def check_operators():
     return [f'{name} is in only one of tests/problem.c and bench/draw.py' for name in sorted(differing)]
 
 
+def check_fewer():
+    """Planes are taken away image by image, then channel by channel where they are planes."""
+    wanted = {(20, False): '2x8x5x6', (5, False): '1x5x5x6', (0, False): '1x1x5x6', (99, False): '4x8x5x6',
+              (20, True): '2x8x5x6', (5, True): '1x8x5x6'}
+    found = {key: draw.fewer('max_pool2d f32 in=4x8x5x6 kernel=2', *key) for key in wanted}
+    return [f'{found[key]} has not in={size}' for key, size in wanted.items() if f' in={size} kernel=2' not in found[key]]
+
+
 def check_ranges(lines):
     problems = [f'{line}: {", ".join(outside(line))}' for line in lines if outside(line)]
     for pattern, least, most in SHARES:
@@ -146,7 +154,8 @@ def check_relatives():
 
 
 def main():
-    program, problems = sys.argv[1], check_operators() + check_repeats() + check_seeds() + check_relatives()
+    program, problems = sys.argv[1], check_operators() + check_fewer()
+    problems += check_repeats() + check_seeds() + check_relatives()
     for device, least in ('cpu', 64 << 10), ('cuda', 16 << 20):
         lines = [line for _, line in draw.rows(COUNT, SEED, device)]
         problems += check_ranges(lines) + check_accepted(program, lines, least)
