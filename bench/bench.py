@@ -125,7 +125,7 @@ def others_seconds():
 # --- measuring ----------------------------------------------------------------------------------------
 
 class Bench:
-    columns, has_caches = report.CPU_PEERS, True  # which problems can be made to fit into
+    columns = report.CPU_PEERS
 
     def __init__(self, options, torch):
         self.options, self.torch, self.notes, self.progress = options, torch, [], report.Progress()
@@ -291,6 +291,30 @@ class Bench:
         finally:
             row.close()
 
+    def prepare_bounds(self, rows):
+        """They are measured one by one."""
+
+    def bound(self, cold):
+        """What share computing alone allows: the same problem with so few planes that it stays in the caches, warm, and
+        its time multiplied to the bytes of the whole. What memory does is not in it, so no share of that method can be
+        higher unless memory stores zeros faster than other numbers."""
+        facts = self.native.facts(cold.line)
+        last = distribution.layout(cold) == 'channels last'
+        line = draw.fewer(cold.line, CACHED * facts.into[0] * facts.into[1] // facts.floor, last)
+        facts = self.native.facts(line)
+        if facts.floor > MOST_CACHED or not cold.limit_us:
+            return []
+        row = contestants.Row(self.native, line, 1, self.options.threads, False)
+        try:
+            ours = contestants.Ours(row)
+            times, noisy = self.measure(f'{cold.name} in the caches', row, [ours], True)
+            us = max(statistics.median(times[ours]) * cold.floor / facts.floor, cold.limit_us)
+            noisy |= {name for name in cold.noisy if name.startswith('twin')}
+            return [report.Result(cold.name, line, 'bound', cold.floor, us, cold.limit_us, noisy=noisy,
+                                  method=row.methods[0])]
+        finally:
+            row.close()
+
     def sets_of(self, facts):
         if facts.floor >= HUGE_FROM:
             return 1
@@ -441,37 +465,17 @@ def run_pairs(bench, name, line):
     return found
 
 
-def run_bound(bench, cold):
-    """What share computing alone allows: the same problem with so few planes that it stays in the caches, warm, and its
-    time multiplied to the bytes of the whole. What memory does is not in it, so no share of that method can be higher
-    unless memory stores zeros faster than other numbers."""
-    facts = bench.native.facts(cold.line)
-    last = distribution.layout(cold) == 'channels last'
-    line = draw.fewer(cold.line, CACHED * facts.into[0] * facts.into[1] // facts.floor, last)
-    facts = bench.native.facts(line)
-    if facts.floor > MOST_CACHED:
-        return []
-    row = contestants.Row(bench.native, line, 1, bench.options.threads, False)
-    try:
-        ours = contestants.Ours(row)
-        times, noisy = bench.measure(f'{cold.name} in the caches', row, [ours], True)
-        us = max(statistics.median(times[ours]) * cold.floor / facts.floor, cold.limit_us)
-        return [report.Result(cold.name, line, 'bound', cold.floor, us, cold.limit_us,
-                              noisy=noisy | {name for name in cold.noisy if name.startswith('twin')},
-                              method=row.methods[0])]
-    finally:
-        row.close()
-
-
 def measure_rows(bench, rows, paired):
     """Their results, each printed when it is there."""
     results, columns = [], bench.columns
+    if paired:
+        bench.prepare_bounds(rows)
     print(report.table_head(columns), flush=True)
     for number, (name, line) in enumerate(rows, 1):
         bench.progress.where = f'[{number}/{len(rows)}]'
         found = bench.run_row(name, line)
         if paired and found:
-            found += run_bound(bench, found[0]) if bench.has_caches else []
+            found += bench.bound(found[0])
             found += run_pairs(bench, name, line)
         for result in found:
             bench.progress()

@@ -13,6 +13,7 @@ import pathlib
 import statistics
 
 import contestants
+import counts
 import report
 from contestants import GRAD_IN, GRAD_OUT, INDICES, TEXT, TYPES, Unable
 
@@ -40,6 +41,8 @@ class Device:
         self.so = contestants.load(path, (
             ('cuda_trouble', ctypes.c_char_p),
             ('cuda_describe', number, ctypes.c_char_p, pointer, pointer),
+            ('cuda_multiprocessors', wide),
+            ('cuda_launch_host', real, pointer, number),
             ('cuda_read_rate', real),
             ('cuda_fill_rate', real),
             ('cuda_samples', number, pointer, WORK, pointer, pointer, pointer),
@@ -50,6 +53,7 @@ class Device:
         if self.so.cuda_describe(name, ctypes.byref(cache), ctypes.byref(ctypes.c_int64())) != 0:
             raise Unable(f'CUDA: {self.trouble()}')
         self.name, self.cache_bytes = name.value.decode(), cache.value
+        self.multiprocessors = self.so.cuda_multiprocessors()
 
     def trouble(self):
         return self.so.cuda_trouble().decode()
@@ -310,11 +314,12 @@ def cudnn_forms(cudnn, torch, tensors):
 # --- measuring ----------------------------------------------------------------------------------------
 
 class CudaBench:
-    columns, has_caches = report.CUDA_PEERS, False
+    columns = report.CUDA_PEERS
 
     def __init__(self, options, torch):
         self.options, self.notes, self.progress = options, [], report.Progress()
         self.remarks = {}  # forms of a peer, and the rows in which they were its fastest
+        self.issue_us = {}  # of a row, by its name: how long its instructions take to be issued
         self.library = ctypes.CDLL(str((options.build / 'lib64/libpoolgrad.so').resolve()))
         self.library.poolgrad_version.restype = ctypes.c_char_p
         if not hasattr(self.library, 'poolgrad_cuda_stream'):
@@ -345,6 +350,21 @@ class CudaBench:
 
     def limit_us(self, facts):
         return facts.read_bytes / self.read_rate + facts.write_bytes / self.fill_rate
+
+    def prepare_bounds(self, rows):
+        """All in one process, because starting the profiler takes seconds."""
+        try:
+            found = counts.count(self.options.build, [line for _, line in rows], self.device.multiprocessors)
+            self.issue_us = {name: us for (name, _), (us, _) in zip(rows, found)}
+        except RuntimeError as error:
+            self.notes.append(f'Instructions are not counted: {error}.')
+
+    def bound(self, cold):
+        """What share computing alone allows: as if the device had issued an instruction in every cycle."""
+        if cold.name not in self.issue_us:
+            return []
+        us = max(self.issue_us[cold.name], cold.limit_us)
+        return [report.Result(cold.name, cold.line, 'bound', cold.floor, us, cold.limit_us, method=cold.method)]
 
     def sets_of(self, facts):
         if facts.floor < TINY_BELOW or facts.floor >= ONE_SET_FROM:
@@ -467,9 +487,14 @@ class CudaBench:
             self.notes.append(f'{name} in a graph failed: {error}')
         results.append(self.result(name, line, row, 'stream', mine, peers,
                                    lambda form: form.samples(self.device, 1, 0, LEAST, 100)))
-        hosts = [row.so.bench_host(row.handle, 0, 1000, why) for _ in range(LEAST)]
+        hosts, empty = [], []
+        for _ in range(LEAST):  # in turns
+            hosts.append(row.so.bench_host(row.handle, 0, 1000, why))
+            empty.append(self.device.so.cuda_launch_host(mine.stream, 1000))
         results.append(report.Result(name, line, 'host', row.facts.floor, statistics.median(hosts), calls=LEAST * 1000,
                                      counted=False, method=row.methods[0]))
+        self.notes.append(f'{name}: the host takes {statistics.median(hosts) / statistics.median(empty):.2f} times as '
+                          f'long as for the launch of an empty kernel, which is {statistics.median(empty):.2f} us.')
         return results
 
     def run_methods(self, name, line):

@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <vector>
 
@@ -29,6 +30,11 @@ int cuda_describe(char *name, int64_t *cache_bytes, int64_t *free_bytes) {
   *cache_bytes = found.l2CacheSize;
   *free_bytes = (int64_t)available;
   return 0;
+}
+
+int64_t cuda_multiprocessors(void) {
+  int count = 0;
+  return good(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0)) ? count : -1;
 }
 
 /* --- limits -----------------------------------------------------------------------------------
@@ -271,6 +277,20 @@ int cuda_scatter(void *stream_handle, const struct bench_facts *f, const void *g
       choose_index<double>(stream, f, s, grad_out, index, grad_in);
   }
   return good(cudaGetLastError()) ? 0 : -1;
+}
+
+/* --- what a launch costs the host
+ * -----------------------------------------------------------------
+ */
+
+__global__ void do_nothing(void) {}
+
+double cuda_launch_host(void *stream, int launches) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < launches; i++) do_nothing<<<1, 32, 0, (cudaStream_t)stream>>>();
+  const std::chrono::duration<double, std::micro> us = std::chrono::steady_clock::now() - start;
+  const bool right = good(cudaGetLastError()) && good(cudaStreamSynchronize((cudaStream_t)stream));
+  return right ? us.count() / launches : -1;
 }
 
 /* --- what came out ----------------------------------------------------------------------------

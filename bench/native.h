@@ -105,6 +105,9 @@ struct cuda_series {
 
 BENCH_API const char *cuda_trouble(void); /* the sentence of the latest failure */
 BENCH_API int cuda_describe(char *name, int64_t *cache_bytes, int64_t *free_bytes);
+BENCH_API int64_t cuda_multiprocessors(void);
+/* Microseconds of the host for each of so many launches of an empty kernel, one after the other. */
+BENCH_API double cuda_launch_host(void *stream, int launches);
 
 /* Bytes per microsecond that a kernel reads, and one that writes numbers without pattern. */
 BENCH_API double cuda_read_rate(void);

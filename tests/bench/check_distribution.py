@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 import bench
+import counts
 import curves
 import distribution
 import draw
@@ -199,6 +200,17 @@ def check_cuda(path):
     return [f'"{line}" is not in the page of a GPU' for line in wanted if line not in rows]
 
 
+def check_counts():
+    """Kernels of one problem are added up; 132 multiprocessors at 1 GHz issue 528 instructions in a nanosecond."""
+    def kernel(name, instructions='528,000', moved='7'):
+        return {'Kernel Name': name, 'smsp__inst_executed.sum': instructions, 'dram__bytes.sum': moved,
+                'sm__cycles_elapsed.avg.per_second': '1,000,000,000'}
+    units = {'Kernel Name': '', 'smsp__inst_executed.sum': 'inst', 'dram__bytes.sum': 'byte'}
+    mark = kernel('void count_poison<unsigned int>(...)')
+    found = counts.sums([units, kernel('a'), kernel('b'), mark, kernel('a', '1056'), mark, mark], 132)
+    return [] if found == [(2.0, 14.0), (0.002, 7.0), (0.0, 0.0)] else [f'the counts are {found}']
+
+
 def check_commands():
     """What repeats a run keeps its seeds, and what repeats one of its problems does not need them."""
     sys.argv = ['bench.py', '--build', 'b', '--quick', '--random', '3', '--seed=7,8', '--paired', '--svg', 'f',
@@ -221,7 +233,7 @@ def main():
         folder = pathlib.Path(name)
         problems = check_text(results) + check_curves(results, folder / 'curves.svg')
         problems += check_csv(results, folder / 'rows.csv') + check_page(results, folder)
-        problems += check_cuda(folder / 'cuda.md') + check_commands()
+        problems += check_cuda(folder / 'cuda.md') + check_counts() + check_commands()
     print('\n'.join(problems) or 'the distribution of 100 results is right')
     return 1 if problems else 0
 
