@@ -348,9 +348,9 @@ static bool fits_boxes(const pg_problem &problem) {
   const pg_pooling &p = f.pool;
   const pg_max_backward &a = problem.args.max_backward;
   if (f.planes < 1 || f.cells < 1 || f.outputs < 1 || p.w.in < 2 || !fits_32_bits(p)) return false;
-  return f.cells < most / p.w.in && p.d.in * p.h.in < most / p.h.in &&
-         f.cells <= INT32_MAX / LANES && f.outputs <= INT32_MAX / MOST_PLANES &&
-         same_strides(a.out_strides, a.index_strides, p) &&
+  return f.cells < most / p.w.in && p.d.in * p.h.in < most / p.h.in && f.outputs < most / p.w.out &&
+         p.d.out * p.h.out < most / p.h.out && f.cells <= INT32_MAX / LANES &&
+         f.outputs <= INT32_MAX / MOST_PLANES && same_strides(a.out_strides, a.index_strides, p) &&
          has_small_planes(a.out_strides, p.d.out, p.h.out, p.w.out) &&
          has_small_planes(a.in_strides, 2 * p.d.in, 2 * p.h.in, 2 * p.w.in);
 }
@@ -361,25 +361,25 @@ static bool has_wide_windows(const pg_facts &f) {
   return f.w_windows * f.pool.w.in >= WIDE * f.pool.w.out;
 }
 
+/* Is gradInput so empty that max_few.cu, which clears all of it first, costs less? */
+static bool has_few_outputs(const pg_facts &f) {
+  enum { CELLS_OF_OUTPUT = 256 };
+  return f.outputs <= f.cells / CELLS_OF_OUTPUT && f.outputs <= f.cells / f.outputs;
+}
+
 static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   enum { LEAST_CHANNELS = 8 /* with fewer, lanes would read from too many places */ };
   const pg_facts &f = problem->facts;
   if (!fits_boxes(*problem)) return false;
-  if (f.neighbours && f.pool.c < LEAST_CHANNELS) return false;
+  if (f.neighbours && (f.pool.c < LEAST_CHANNELS || has_few_outputs(f))) return false;
   if (!f.neighbours && !(f.in.all && f.out.all)) return false;
   if (!f.neighbours && !f.has_depth && !has_wide_windows(f)) return false;
   const box_size size = size_of_box(f);
   const int64_t boxes = boxes_of(f.pool, size);
   if (shape_of(f.pool, size) == SLICES && f.pool.h.in < 2) return false;
   if (boxes > INT32_MAX / pg_ceil_div(f.planes, LANES)) return false;
-  *tiling = tile_units(f, boxes);
-  return true;
-}
-
-/* Flags, and the counts of units, where planes are cut. */
-static int64_t workspace(const pg_tiling *tiling) {
-  const int64_t flags = flag_bytes(tiling), units = pg_ceil_div(tiling->plane_items, LANES);
-  return flags == 0 ? 0 : flags + units * (int64_t)sizeof(unit_count);
+  *tiling = tile_units(f);
+  return pg_tiling_items(tiling) <= INT32_MAX;
 }
 
 /* How many channels a lane can write at once. */
@@ -421,4 +421,8 @@ static cudaError_t run(const pg_cuda_call *call) {
                         [call](auto e, auto i) { return run_as<decltype(e), decltype(i)>(call); });
 }
 
-PG_CUDA_METHOD(max_boxes) = {"boxes", fits, workspace, run, pg_cuda_mend_planes};
+static cudaError_t mend(const pg_cuda_call *call) {
+  return pg_tiling_cuts(&call->task->choice.tiling) ? pg_cuda_mend_planes(call) : cudaSuccess;
+}
+
+PG_CUDA_METHOD(max_boxes) = {"boxes", fits, box_workspace, run, mend};

@@ -27,10 +27,11 @@ enum box_shape { ONE_RUN, ONE_SLICE, SLICES };
 struct box_plan {
   int32_t d, h, w, cells;    /* of a box */
   int32_t boxes;             /* of a plane */
+  int32_t flags;             /* of items: before the counts of units */
   int32_t planes;            /* of a unit */
   int32_t room;              /* words of shared memory of a warp */
   int32_t vector;            /* channels that a lane writes at once */
-  int32_t units_of_block;    /* that a block computes, if planes are not cut */
+  int32_t units_of_block;    /* that a block computes, if it has whole planes */
   int32_t boxes_of_block;    /* of one unit, otherwise */
   int32_t blocks;            /* that share a unit then */
   uint32_t magic_w, magic_h; /* 2^32 / length of an axis, rounded up: planes have so few cells that
@@ -165,7 +166,8 @@ static __device__ __forceinline__ box_share share_of(const max_job &j, const box
   const uint32_t box = (blockIdx.x - unit * p.by_blocks.by) * (uint32_t)p.boxes_of_block;
   s.first = unit * boxes + box;
   s.end = unit * boxes + min(box + (uint32_t)p.boxes_of_block, boxes);
-  s.counted.unit = unit;
+  if (p.flags == 0) s.counted.items = {(int32_t)unit, (int32_t)unit + 1};
+  s.counted.count = (unit_count *)(j.flags + p.flags) + unit;
   s.counted.first = (int64_t)unit * p.planes;
   s.counted.planes = (uint32_t)least(p.planes, j.cut.planes - s.counted.first);
   s.counted.unit_blocks = (uint32_t)p.blocks;
@@ -180,34 +182,34 @@ struct box_size {
 
 static int64_t cells_of(const box_size &s) { return s.d * s.h * s.w; }
 
-/* How often the outputs along an axis are read if boxes have so many cells along it. */
-static int64_t reads(const pg_axis &a, int64_t windows, int64_t cells) {
-  return least(a.out + (pg_ceil_div(a.in, cells) - 1) * (windows - 1),
-               a.out * pg_ceil_div(a.in, cells));
+/* About how many outputs are read along an axis if boxes have so many cells along it: windows that
+ * several boxes touch are read for each of them. */
+static double reads(const pg_axis &a, int64_t cells) {
+  const double step = a.kernel == 0 ? (double)a.in / (double)a.out : (double)a.stride;
+  const double window = a.kernel == 0 ? step + 0.5 : (double)((a.kernel - 1) * a.dilation + 1);
+  const double touching = ((double)(cells - 1) + window) / step, most = (double)a.out;
+  return (double)a.in / (double)cells * (touching < most ? touching : most);
 }
 
-static int64_t halved(int64_t cells) { return (cells + 1) / 2; }
+/* How many times as much is read if an axis is cut in half. */
+static double cost_of_halving(const pg_axis &a, int64_t cells) {
+  return cells == 1 ? 1e30 : reads(a, (cells + 1) / 2) / reads(a, cells);
+}
 
 /* The longest part of an axis up to `most` that leaves parts of about the same length. */
 static int64_t even_length(int64_t in, int64_t most) {
   return pg_ceil_div(in, pg_ceil_div(in, least(in, most)));
 }
 
-/* A box of at most `most` cells.  The axis that is halved is the one along which outputs are then
- * read the least often; W is not made shorter than `least_w`, unless nothing else is left. */
-static box_size size_of_box(const pg_facts &f, int64_t most, int64_t least_w) {
-  const pg_pooling &p = f.pool;
+/* A box of at most `most` cells, along which outputs are read as seldom as possible.  W is not made
+ * shorter than `least_w`, unless nothing else is left. */
+static box_size size_of_box(const pg_pooling &p, int64_t most, int64_t least_w) {
   box_size s = {p.d.in, p.h.in, p.w.in};
   while (cells_of(s) > most) {
-    const auto factor = [](const pg_axis &a, int64_t windows, int64_t cells) {
-      return cells == 1
-                 ? 1e30
-                 : (double)reads(a, windows, halved(cells)) / (double)reads(a, windows, cells);
-    };
-    const double d = factor(p.d, f.d_windows, s.d), h = factor(p.h, f.h_windows, s.h);
-    const double w = factor(p.w, f.w_windows, s.w) + (s.w < 2 * least_w ? 1e20 : 0);
+    const double d = cost_of_halving(p.d, s.d), h = cost_of_halving(p.h, s.h);
+    const double w = cost_of_halving(p.w, s.w) + (s.w < 2 * least_w ? 1e20 : 0);
     int64_t *shorter = d <= h && d <= w ? &s.d : h <= w ? &s.h : &s.w;
-    *shorter = halved(*shorter);
+    *shorter = (*shorter + 1) / 2;
   }
   s.w = even_length(p.w.in, most / (s.d * s.h));
   s.h = even_length(p.h.in, most / (s.d * s.w));
@@ -219,9 +221,13 @@ static int64_t boxes_of(const pg_pooling &p, const box_size &s) {
   return pg_ceil_div(p.d.in, s.d) * pg_ceil_div(p.h.in, s.h) * pg_ceil_div(p.w.in, s.w);
 }
 
+/* Boxes are smaller where there would be too few of them for all warps of the device. */
 static box_size size_of_box(const pg_facts &f) {
-  enum { SECTOR_CELLS = 16 /* of planes: shorter pieces of rows share sectors of memory */ };
-  return f.neighbours ? size_of_box(f, LAST_CELLS, 1) : size_of_box(f, PLANAR_CELLS, SECTOR_CELLS);
+  enum { LEAST_CELLS = 64, LEAST_WIDTH = 8 /* in planes: lanes write cells that are neighbours */ };
+  const int64_t warps = WARPS * BLOCKS_AT_ONCE * (int64_t)pg_cuda_least_limits()->processors;
+  const int64_t each = f.planes * f.cells / (LANES * warps);
+  return f.neighbours ? size_of_box(f.pool, between(LEAST_CELLS, each, LAST_CELLS), 1)
+                      : size_of_box(f.pool, between(LEAST_CELLS, each, PLANAR_CELLS), LEAST_WIDTH);
 }
 
 static box_shape shape_of(const pg_pooling &p, const box_size &s) {
@@ -229,13 +235,23 @@ static box_shape shape_of(const pg_pooling &p, const box_size &s) {
   return p.d.in == 1 ? ONE_SLICE : SLICES;
 }
 
-/* Whole planes where a block has enough boxes and there are enough blocks. */
-static pg_tiling tile_units(const pg_facts &f, int64_t boxes) {
-  enum { WHOLE_CELLS = 1 << 15 };
-  const int64_t units = pg_ceil_div(f.planes, LANES);
-  if (boxes > 1 && (units < 2 * pg_cuda_least_limits()->processors || f.cells > WHOLE_CELLS))
-    return pg_tile_flat(&f.pool, least(BOX_CELLS, f.cells / 2));
+/* Items are units, or, where planes are so large that computing them again would take too long,
+ * parts of planes, which have flags. */
+static pg_tiling tile_units(const pg_facts &f) {
+  enum { WHOLE_CELLS = 1 << 16 };
+  if (f.cells > WHOLE_CELLS) return pg_tile_flat(&f.pool, BOX_CELLS);
   return pg_tile_planes(&f.pool, least(f.planes, LANES) * f.cells);
+}
+
+/* Bytes of the flags and of the counts of units, behind the flags; 0: there is a block for each
+ * unit, because there are many or because they are small. */
+static int64_t box_workspace(const pg_tiling *t) {
+  enum { ENOUGH = 4 /* units for a processor */ };
+  const int64_t flags = flag_bytes(t);
+  const int64_t units = pg_ceil_div(t->plane_items, flags > 0 ? (int64_t)LANES : 1);
+  const bool whole = t->d * t->h * t->w <= LAST_CELLS ||
+                     units >= ENOUGH * (int64_t)pg_cuda_least_limits()->processors;
+  return flags == 0 && whole ? 0 : flags + units * (int64_t)sizeof(unit_count);
 }
 
 static uint32_t host_magic(int64_t by) {
@@ -246,7 +262,7 @@ static box_plan box_plan_of(const max_job &j, const pg_facts &f) {
   const pg_pooling &p = f.pool;
   const box_size size = size_of_box(f);
   const int64_t boxes = boxes_of(p, size), processors = pg_cuda_least_limits()->processors;
-  const bool cuts = j.flags != nullptr;
+  const bool cuts = pg_tiling_cuts(&j.tiling);
   const int64_t planes = cuts ? (int64_t)LANES : j.tiling.planes;
   const int64_t units = pg_ceil_div(f.planes, planes), enough = 4 * BLOCKS_AT_ONCE * processors;
   box_plan s = {};
@@ -256,6 +272,7 @@ static box_plan box_plan_of(const max_job &j, const pg_facts &f) {
   s.cells = (int32_t)cells_of(size);
   s.boxes = (int32_t)boxes;
   s.planes = (int32_t)planes;
+  s.flags = (int32_t)(cuts ? j.items : 0);
   s.vector = 1;
   const int64_t alone = pg_ceil_div(WARPS, boxes);
   s.units_of_block = (int32_t)(alone * between(1, units / (alone * enough), MOST_TURNS));

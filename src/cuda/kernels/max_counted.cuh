@@ -27,10 +27,10 @@ struct unit_count {
   uint32_t named, blocks;
 };
 
-/* What a block counts: its items, where planes are not cut, or its part of a unit. */
+/* What a block counts: its items, which are whole planes, or its part of a unit. */
 struct counted_block {
-  pg_span items;
-  uint32_t unit;        /* among all */
+  pg_span items;        /* of a unit: empty if there is a kernel that mends */
+  unit_count *count;    /* NULL: the block has whole planes */
   int64_t first;        /* plane of the unit */
   uint32_t planes;      /* of the unit */
   uint32_t unit_blocks; /* that share the unit */
@@ -48,8 +48,8 @@ static __device__ void compute_cell(const max_job &j, int64_t n, int64_t c, uint
   put_cell(j, offset(j.in_strides, n, c, d, row - d * j.by_h.by, cell - row * j.by_w.by), sum);
 }
 
-/* Reports the indices of some planes that lie outside them.  For strays it sets the flags of items,
- * where planes are cut, or computes the cells that they name, as long as these are few. */
+/* Reports the indices of some planes that lie outside them.  For strays it sets the flags of items
+ * (`strays` is NULL), or computes the cells that they name, as long as these are few. */
 static __device__ void mend_cells(const max_job &j, int64_t first, uint32_t planes, int32_t *strays,
                                   bad_indices *bad) {
   const uint64_t count = (uint64_t)planes * j.outputs;
@@ -64,7 +64,7 @@ static __device__ void mend_cells(const max_job &j, int64_t first, uint32_t plan
       note_bad(bad, position_of(j, plane, od, oh, ow));
     } else if (in_window(j, (uint32_t)index, (int32_t)od, (int32_t)oh, (int32_t)ow)) {
       continue;
-    } else if (j.flags != nullptr) {
+    } else if (strays == nullptr) {
       const int64_t group =
           j.cut.c == 0 ? plane / j.cut.of_planes : n * j.cut.groups.by + c / j.cut.of_planes;
       j.flags[item_of(j, group, (uint32_t)index)] = 1;
@@ -74,24 +74,7 @@ static __device__ void mend_cells(const max_job &j, int64_t first, uint32_t plan
   }
 }
 
-/* The last block of a unit whose planes are cut checks what all have counted. */
-static __device__ __noinline__ void check_unit(const max_job &j, counted_block b, int32_t named,
-                                               bad_indices *bad) {
-  __shared__ bool wrong;
-  if (threadIdx.x == 0) {
-    unit_count *count = (unit_count *)(j.flags + j.items) + b.unit;
-    atomicAdd(&count->named, (uint32_t)named);
-    __threadfence();
-    wrong = atomicAdd(&count->blocks, 1) + 1 == b.unit_blocks &&
-            atomicAdd(&count->named, 0) != b.planes * j.outputs;
-  }
-  __syncthreads();
-  if (wrong) mend_cells(j, b.first, b.planes, nullptr, bad);
-  __syncthreads();
-  if (threadIdx.x == 0) report(j, bad);
-}
-
-/* An index of the block's items, which are whole planes, is not where it should be. */
+/* An index of these items, which are whole planes, is not where it should be. */
 static __device__ __noinline__ void mend_items(const max_job &j, pg_span items, int32_t cells,
                                                bad_indices *bad) {
   __shared__ int32_t strays;
@@ -112,6 +95,28 @@ static __device__ __noinline__ void mend_items(const max_job &j, pg_span items, 
   if (threadIdx.x == 0) report(j, bad);
 }
 
+/* The last block of a unit checks what all have counted. */
+static __device__ __noinline__ void check_unit(const max_job &j, counted_block b, int32_t named,
+                                               int32_t cells, bad_indices *bad) {
+  __shared__ bool wrong;
+  if (threadIdx.x == 0) {
+    atomicAdd(&b.count->named, (uint32_t)named);
+    __threadfence();
+    wrong = atomicAdd(&b.count->blocks, 1) + 1 == b.unit_blocks &&
+            atomicAdd(&b.count->named, 0) != b.planes * j.outputs;
+    __threadfence();
+  }
+  __syncthreads();
+  if (!wrong) return;
+  if (b.items.begin < b.items.end) {
+    mend_items(j, b.items, cells, bad);
+    return;
+  }
+  mend_cells(j, b.first, b.planes, nullptr, bad);
+  __syncthreads();
+  if (threadIdx.x == 0) report(j, bad);
+}
+
 /* Called by all threads at the end, with what each has added.  `cells` is how many sums the scratch
  * has for each thread. */
 static __device__ __forceinline__ void check_block(const max_job &j, const counted_block &b,
@@ -124,14 +129,14 @@ static __device__ __forceinline__ void check_block(const max_job &j, const count
   }
   __syncthreads();
   atomicAdd(&named_by_block, named);
-  if (j.flags == nullptr) {
+  if (b.count == nullptr) {
     for (int32_t i = b.items.begin + (int32_t)threadIdx.x; i < b.items.end;
          i += (int32_t)blockDim.x)
       atomicAdd(&outputs_of_block, box_32(j.cut, (uint32_t)i).planes * (int32_t)j.outputs);
   }
   __syncthreads();
-  if (j.flags != nullptr)
-    check_unit(j, b, named_by_block, &bad);
+  if (b.count != nullptr)
+    check_unit(j, b, named_by_block, cells, &bad);
   else if (named_by_block != outputs_of_block)
     mend_items(j, b.items, cells, &bad);
 }

@@ -92,13 +92,15 @@ static __device__ __forceinline__ block_share share_of(const strip_plan &p, bool
 static __device__ __forceinline__ counted_block counted_block_of(const max_job &j,
                                                                  const strip_plan &p) {
   counted_block b = {};
-  const int32_t first = (int32_t)blockIdx.x * p.items;
-  b.items = {first, (int32_t)least(first + p.items, j.items)};
-  if (j.flags == nullptr) return b;
-  b.unit = over(blockIdx.x, p.by_blocks);
+  if (j.flags == nullptr) {
+    const int32_t first = (int32_t)blockIdx.x * p.items;
+    b.items = {first, (int32_t)least(first + p.items, j.items)};
+    return b;
+  }
+  const uint32_t unit = over(blockIdx.x, p.by_blocks), n = over(unit, p.by_groups);
+  b.count = (unit_count *)(j.flags + j.items) + unit;
   b.unit_blocks = (uint32_t)p.blocks;
-  const uint32_t n = over(b.unit, p.by_groups);
-  const uint32_t c = (b.unit - n * p.by_groups.by) * (uint32_t)p.unit_channels;
+  const uint32_t c = (unit - n * p.by_groups.by) * (uint32_t)p.unit_channels;
   b.first = (int64_t)n * j.by_c.by + c;
   b.planes = min((uint32_t)p.unit_channels, j.by_c.by - c);
   return b;
