@@ -100,8 +100,7 @@ static __device__ __forceinline__ int32_t add_batch(const box_warp &s, const cel
 /* Adds all outputs of a box, and returns how many the lane has added. */
 template <box_shape SHAPE, typename E, typename I>
 static __device__ __forceinline__ int32_t add_neighbours(const box_warp &s, const cell_box &b,
-                                                         const box_unit &u) {
-  const box_outputs o = outputs_of(s.j, b);
+                                                         const box_outputs &o, const box_unit &u) {
   const uint32_t lane = (uint32_t)lane_number(), plane = u.first + min(lane, u.planes - 1);
   const int64_t from = plane_offset(s.j, s.j.grad_strides, plane);
   const I *index_from = in_register((const I *)s.j.index + from);
@@ -248,8 +247,7 @@ static __device__ __forceinline__ void add_staged(const box_warp &s, uint32_t co
 
 template <box_shape SHAPE, typename E, typename I>
 static __device__ __forceinline__ int32_t add_planes(const box_warp &s, const cell_box &b,
-                                                     const box_unit &u) {
-  const box_outputs o = outputs_of(s.j, b);
+                                                     const box_outputs &o, const box_unit &u) {
   const uint32_t lane = (uint32_t)lane_number();
   const I *index_from = in_register((const I *)s.j.index + (int64_t)u.first * s.j.outputs);
   const E *grad_from = in_register((const E *)s.j.grad + (int64_t)u.first * s.j.outputs);
@@ -292,18 +290,31 @@ static __device__ __forceinline__ void write_planes(const box_warp &s, const cel
 
 /* --- The kernel --- */
 
+/* A box and its outputs, which are the same for every unit. */
+struct known_box {
+  uint32_t number;
+  cell_box cells;
+  box_outputs outputs;
+};
+
 /* Computes a box, and returns how many outputs this lane has added.  The sums are zeros before and
  * after it. */
 template <bool LAST, box_shape SHAPE, typename E, typename I>
-static __device__ __forceinline__ int32_t compute_box(const box_warp &s, uint32_t number) {
-  const uint32_t unit = over(number, s.p.by_boxes);
-  const cell_box b = box_of(s.j, s.p, number - unit * s.p.by_boxes.by);
+static __device__ __forceinline__ int32_t compute_box(const box_warp &s, uint32_t number,
+                                                      known_box &known) {
+  const uint32_t unit = over(number, s.p.by_boxes), box = number - unit * s.p.by_boxes.by;
+  if (box != known.number) {
+    known.number = box;
+    known.cells = box_of(s.j, s.p, box);
+    known.outputs = outputs_of(s.j, known.cells);
+  }
+  const cell_box &b = known.cells;
   box_unit u;
   u.first = unit * (uint32_t)s.p.planes;
   u.planes = (uint32_t)least(s.p.planes, s.j.cut.planes - u.first);
   int32_t named;
   if constexpr (LAST) {
-    named = add_neighbours<SHAPE, E, I>(s, b, u);
+    named = add_neighbours<SHAPE, E, I>(s, b, known.outputs, u);
     __syncwarp();
     if (s.p.vector == 4)
       write_neighbours<4, E>(s, b, u);
@@ -312,7 +323,7 @@ static __device__ __forceinline__ int32_t compute_box(const box_warp &s, uint32_
     else
       write_neighbours<1, E>(s, b, u);
   } else {
-    named = add_planes<SHAPE, E, I>(s, b, u);
+    named = add_planes<SHAPE, E, I>(s, b, known.outputs, u);
     write_planes<E>(s, b, u);
   }
   __syncwarp();
@@ -332,9 +343,11 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_AT_ONCE)
   const box_warp s = {j, p, shared_address(room + lane),
                       shared_address(room + (words + 1) / 2 * 2)};
   const box_share share = share_of(j, p);
+  known_box known = {};
+  known.number = ~0u;
   int32_t named = 0;
   for (uint32_t number = share.first + warp; number < share.end; number += WARPS)
-    named += compute_box<LAST, SHAPE, E, I>(s, number);
+    named += compute_box<LAST, SHAPE, E, I>(s, number, known);
   check_block(j, share.counted, named, p.room / LANES);
 }
 
