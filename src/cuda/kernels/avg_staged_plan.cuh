@@ -13,7 +13,8 @@ enum {
   MOST_STAGED_CELLS = 24 * 1024, /* more would not spread the costs of an item much thinner */
   STAGED_BLOCKS = 5,             /* of a multiprocessor, about, */
   STAGED_TURNS = 4,              /* and items of a block if there are enough */
-  LEAST_SEGMENT = 4,             /* rows */
+  LEAST_SEGMENT = 4,             /* rows, unless a block would have fewer than */
+  LEAST_STAGED_THREADS = 128,
   LONGEST_STAGED_AXIS = 1 << 15, /* slices and outputs along D: bands are packed in 16 bits */
   STAGED_REGISTERS = 64 * 1024   /* of a multiprocessor */
 };
@@ -196,8 +197,10 @@ static void plan_units(int64_t lanes, avg_staged_launch *l) {
   avg_staged_plan *plan = &l->plan;
   const int64_t units = units_at_once(lanes), bands = least(plan->bands, plan->of_d);
   int64_t segments = pg_ceil_div(units, plan->of_images * bands);
-  if (segments > plan->of_h / LEAST_SEGMENT) segments = plan->of_h / LEAST_SEGMENT;
-  if (segments < 1) segments = 1;
+  const int64_t busy = pg_ceil_div(LEAST_STAGED_THREADS, lanes * plan->of_images * bands);
+  if (segments > plan->of_h / LEAST_SEGMENT && segments > busy)
+    segments = busy > plan->of_h / LEAST_SEGMENT ? busy : plan->of_h / LEAST_SEGMENT;
+  segments = least(segments, plan->of_h);
   const int64_t images = units / (segments * bands);
   if (images > 0 && plan->of_images > images) plan->of_images -= plan->of_images % (int32_t)images;
   plan->units_at_once = (int32_t)least(units, plan->of_images * bands * segments);
@@ -230,6 +233,19 @@ static void pad_images(avg_staged_launch *l) {
   plan->by_image_groups = divider_of(plan->image / 16);
 }
 
+/* Blocks for each box, so that the last of them ends early; `slots`: that run at the same time. */
+static int64_t blocks_of_box(int64_t boxes, int64_t groups, int64_t slots) {
+  enum { WAVES = 4 };
+  int64_t best = 1, best_turns = pg_ceil_div(boxes, slots) * groups;
+  for (int64_t each = 2; each <= groups && (each - 1) * boxes <= WAVES * slots; each++) {
+    const int64_t turns = pg_ceil_div(boxes * each, slots) * pg_ceil_div(groups, each);
+    if (turns >= best_turns) continue;
+    best = each;
+    best_turns = turns;
+  }
+  return best;
+}
+
 static bool plan_staged_blocks(const pg_pooling &p, avg_staged_launch *l) {
   avg_staged_plan *plan = &l->plan;
   enum { SYSTEM_BYTES = 1024 };
@@ -239,9 +255,8 @@ static bool plan_staged_blocks(const pg_pooling &p, avg_staged_launch *l) {
   const int64_t groups = pg_ceil_div(plan->images, plan->of_images);
   const int64_t resident = least((limits.shared_bytes + SYSTEM_BYTES) / (l->bytes + SYSTEM_BYTES),
                                  STAGED_REGISTERS / 64 / l->threads);
-  int64_t each = limits.processors * (resident < 1 ? 1 : resident) / boxes; /* blocks for a box */
-  each = least(each < 1 ? 1 : each, groups);
-  each = pg_ceil_div(groups, pg_ceil_div(groups, each));
+  const int64_t each =
+      blocks_of_box(boxes, groups, limits.processors * (resident < 1 ? 1 : resident));
   if (boxes > INT32_MAX / each) return false;
   l->blocks = boxes * each;
   plan->step = (uint32_t)(each * plan->of_images);
