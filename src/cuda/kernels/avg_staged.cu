@@ -25,7 +25,7 @@
 template <int WINDOWS_, int DEEP_, typename E_>
 struct staged_kind {
   static constexpr int WINDOWS = WINDOWS_, DEEP = DEEP_, BANDS = DEEP > 0 ? DEEP : 1;
-  static constexpr int COLUMNS = staged_columns(WINDOWS), PAIRS = COLUMNS / 2;
+  static constexpr int COLUMNS = staged_columns(WINDOWS, DEEP), PAIRS = COLUMNS / 2;
   typedef E_ E;
 };
 

@@ -7,11 +7,11 @@
 
 enum {
   MOST_STAGED_THREADS = 1024,    /* so that lanes have 64 registers each */
-  USUAL_STAGED_THREADS = 384,    /* of a block, at most, unless a row needs more */
-  STAGED_SCRATCH = 44 * 1024,    /* so that a multiprocessor has room for five blocks */
+  USUAL_STAGED_THREADS = 256,    /* of a block, at most, unless a row needs more */
+  STAGED_SCRATCH = 54 * 1024,    /* so that a multiprocessor has room for four blocks */
   LEAST_STAGED_CELLS = 8 * 1024, /* bytes of an item */
-  MOST_STAGED_CELLS = 24 * 1024, /* more would not spread the costs of an item much thinner */
-  STAGED_BLOCKS = 5,             /* of a multiprocessor, about, */
+  MOST_STAGED_CELLS = 32 * 1024, /* more would not spread the costs of an item much thinner */
+  STAGED_BLOCKS = 4,             /* of a multiprocessor, about, */
   STAGED_TURNS = 4,              /* and items of a block if there are enough */
   LEAST_SEGMENT = 4,             /* rows, unless a block would have fewer than */
   LEAST_STAGED_THREADS = 128,
@@ -20,7 +20,9 @@ enum {
 };
 
 /* Columns of a lane.  More of them share the instructions for a row, but take registers. */
-static constexpr int staged_columns(int windows) { return windows <= 2 ? 4 : 2; }
+static constexpr int staged_columns(int windows, int deep) {
+  return windows <= 2 || (windows == 3 && deep < 2) ? 4 : 2;
+}
 
 struct avg_staged_launch {
   int64_t windows, deep; /* of staged_kind */
@@ -211,7 +213,7 @@ static void plan_units(int64_t lanes, avg_staged_launch *l) {
 
 static bool plan_staged_lanes(avg_staged_launch *l) {
   avg_staged_plan *plan = &l->plan;
-  const int64_t of_lane = staged_columns((int)l->windows) / 2;
+  const int64_t of_lane = staged_columns((int)l->windows, (int)l->deep) / 2;
   const int64_t pairs = pg_ceil_div(plan->columns, 2), lanes = pg_ceil_div(pairs, of_lane);
   if (lanes > MOST_STAGED_THREADS) return false;
   plan_units(lanes, l);
