@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Averages over tensors without gaps, planar or with channels as neighbours, where a cell lies in
+ * at most four windows along H and W and three along D.
+ *
+ * A block has the same box of many images, whose tables it computes once.  An item is that box in
+ * one image, or in several small ones.  It goes through shared memory:
+ *
+ *   load    the outputs that touch the box, while the item before is computed
+ *   divide  each of them once: rows of quotients, each followed by a zero
+ *   walk    a lane has some columns of a segment of rows.  It walks down the rows of outputs: it
+ *           adds quotients along W, keeps the sums of the last rows of outputs in registers, adds
+ *           them along H and D and stores the result for all rows and slices that it is for
+ *   write   the cells, which lie there as in memory, while the next item is computed
+ *
+ * Loads and writes of global memory are whole runs, whatever the width of a row and its alignment,
+ * and take no instructions of lanes.  A lane finds its windows along W only once: as distances to
+ * quotients, where that of a window that is not there leads to the zero. */
+#include "cuda/kernels/avg_staged.cuh"
+#include "cuda/kernels/avg_staged_plan.cuh"
+#include "cuda/kernels/in_register.cuh"
+
+/* A cell lies in up to WINDOWS windows along H and W and in up to DEEP along D; 0: there is no
+ * depth.
+ */
+template <int WINDOWS_, int DEEP_, typename E_>
+struct staged_kind {
+  static constexpr int WINDOWS = WINDOWS_, DEEP = DEEP_, BANDS = DEEP > 0 ? DEEP : 1;
+  static constexpr int COLUMNS = staged_columns(WINDOWS, DEEP), PAIRS = COLUMNS / 2;
+  typedef E_ E;
+};
+
+/* --- Divide --- */
+
+/* Quotients of N outputs that are the same distance apart. */
+template <int N, typename E>
+static __device__ __forceinline__ void divide_staged(const pg_divisor *by, bool exact,
+                                                     uint32_t from, uint32_t from_step, uint32_t to,
+                                                     uint32_t to_step) {
+  float g[N];
+  pg_seen<E> seen;
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    const uint32_t bits = shared_load_bits(from + i * from_step, E());
+    if constexpr (sizeof(E) == 4)
+      g[i] = __uint_as_float(bits);
+    else
+      g[i] = widened(E{(uint16_t)bits});
+    seen.note(g[i]);
+  }
+  float q[N];
+#pragma unroll
+  for (int i = 0; i < N; i++) q[i] = quotient(g[i], by[i]);
+  if (exact || seen.odd()) {
+#pragma unroll
+    for (int i = 0; i < N; i++) q[i] = true_quotient(g[i], by[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < N; i++) shared_store(to + i * to_step, q[i]);
+}
+
+/* `factor`: the table of rows, from this run on. */
+template <int N>
+static __device__ __forceinline__ void divisors_of(const avg_staged_plan &p, uint32_t factor,
+                                                   int32_t row, float extent_w, pg_divisor *by) {
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    by[i] = p.divisor;
+    if (p.one_divisor) continue;
+    by[i].by = __uint_as_float(table_word(factor + 4 * (row + i * p.out_rows_at_once))) * extent_w;
+    by[i].one_over = __frcp_rn(by[i].by);
+  }
+}
+
+/* A column of outputs in the rows of a run that this lane has. */
+template <typename E>
+static __device__ __forceinline__ void divide_column(const avg_staged_plan &p, uint32_t raw,
+                                                     uint32_t quotients, uint32_t factor,
+                                                     int32_t row, int32_t rows, float extent_w) {
+  enum { TOGETHER = 4 };
+  const int32_t step = p.out_rows_at_once;
+  const uint32_t from_step = step * p.out_row, to_step = 4 * step * p.pitch;
+  uint32_t from = raw + row * p.out_row, to = quotients + 4 * row * p.pitch;
+  pg_divisor by[TOGETHER];
+#pragma unroll 1
+  for (; row + (TOGETHER - 1) * step < rows; row += TOGETHER * step) {
+    divisors_of<TOGETHER>(p, factor, row, extent_w, by);
+    divide_staged<TOGETHER, E>(by, p.exact, from, from_step, to, to_step);
+    from += TOGETHER * from_step;
+    to += TOGETHER * to_step;
+  }
+#pragma unroll 1
+  for (; row < rows; row += step) {
+    divisors_of<1>(p, factor, row, extent_w, by);
+    divide_staged<1, E>(by, p.exact, from, from_step, to, to_step);
+    from += from_step;
+    to += to_step;
+  }
+}
+
+template <typename E>
+static __device__ __forceinline__ void divide_runs(const avg_job &j, const avg_staged_plan &p,
+                                                   uint32_t raw, uint32_t runs, int32_t rows) {
+  const uint32_t quotients = shared_address(scratch_at<float>(p.quotient));
+  const uint32_t factor = shared_address(scratch_at<float>(p.factor));
+  const int32_t row = (int32_t)over(threadIdx.x, p.by_out_columns);
+  if (row >= p.out_rows_at_once) return;
+#pragma unroll 1
+  for (int32_t x = (int32_t)threadIdx.x - row * p.out_columns; x < p.out_columns; x += blockDim.x) {
+    const int32_t ow = (int32_t)over((uint32_t)x, p.by_channels);
+    const float extent_w = (float)extent(j.w, ow, j.count_include_pad);
+#pragma unroll 1
+    for (uint32_t i = 0; i < runs; i++)
+      divide_column<E>(p, raw + i * p.raw_pitch + x * (uint32_t)sizeof(E),
+                       quotients + 4 * (i * rows * p.pitch + x), factor + 4 * i * rows, row, rows,
+                       extent_w);
+  }
+}
+
+/* --- Walk --- */
+
+/* What a lane knows about its columns, which are pairs of neighbours.  If the number of columns is
+ * odd, the last pair of a row has a column of the pair before, and both lanes store the same. */
+template <typename K>
+struct staged_lane {
+  uint32_t unit;           /* the first */
+  uint32_t pair[K::PAIRS]; /* bytes from the begin of a row of cells to the pair */
+  uint32_t quotient[K::COLUMNS][K::WINDOWS]; /* bytes from the begin of a row of quotients */
+
+  __device__ __forceinline__ staged_lane(const avg_job &j, const avg_staged_plan &p) {
+    unit = over(threadIdx.x, p.by_lanes);
+    const uint32_t number = threadIdx.x - unit * p.by_lanes.by;
+#pragma unroll
+    for (int i = 0; i < K::PAIRS; i++) {
+      const uint32_t x = min(2 * (number + p.start[i]), (uint32_t)p.columns - 2);
+      pair[i] = x * (uint32_t)sizeof(typename K::E);
+      find_windows(j, p, x, quotient[2 * i]);
+      find_windows(j, p, x + 1, quotient[2 * i + 1]);
+    }
+  }
+
+  static __device__ __forceinline__ void find_windows(const avg_job &j, const avg_staged_plan &p,
+                                                      uint32_t x, uint32_t *to) {
+    const uint32_t w = over(x, p.by_channels), channel = x - w * p.by_channels.by;
+    const pg_span ow = touching(j.w, (int32_t)w, (int32_t)w + 1);
+#pragma unroll
+    for (int i = 0; i < K::WINDOWS; i++) {
+      const uint32_t at = (uint32_t)(ow.begin + i) * p.by_channels.by + channel;
+      to[i] = 4 * (ow.begin + i < ow.end ? at : (uint32_t)p.out_columns);
+    }
+  }
+};
+
+/* Rows and slices of cells in the scratch that a unit has still to store. */
+struct staged_cells {
+  uint32_t slice, slices_end; /* where the first slice begins, and behind the last */
+  uint32_t row;               /* bytes from there */
+};
+
+/* Two rounded sums, as one word or two. */
+static __device__ __forceinline__ uint2 rounded_pair(float, const float *sum) {
+  return make_uint2(__float_as_uint(sum[0]), __float_as_uint(sum[1]));
+}
+template <typename E>
+static __device__ __forceinline__ uint32_t rounded_pair(E e, const float *sum) {
+  return packed(e, sum[0], sum[1]);
+}
+static __device__ __forceinline__ void store_apart(uint32_t at, uint2 pair) {
+  shared_store_if(true, at, pair.x);
+  shared_store_if(true, at + 4, pair.y);
+}
+static __device__ __forceinline__ void store_apart(uint32_t at, uint32_t pair) {
+  shared_store_if(true, at, (uint16_t)pair);
+  shared_store_if(true, at + 2, (uint16_t)(pair >> 16));
+}
+
+/* Stores results to all rows from cells.row to `end` of a slice. */
+template <bool TOGETHER, typename K, typename W>
+static __device__ __forceinline__ void store_rows(const avg_staged_plan &p,
+                                                  const staged_lane<K> &lane, const W *pair,
+                                                  uint32_t slice, uint32_t row, uint32_t end) {
+  uint32_t at[K::PAIRS];
+#pragma unroll
+  for (int i = 0; i < K::PAIRS; i++) at[i] = in_register(slice + row + lane.pair[i]);
+#pragma unroll 1
+  do {
+#pragma unroll
+    for (int i = 0; i < K::PAIRS; i++) {
+      if (TOGETHER)
+        shared_store_if(true, at[i], pair[i]);
+      else
+        store_apart(at[i], pair[i]);
+      at[i] += p.row;
+    }
+    row += p.row;
+  } while (row < end);
+}
+
+/* Stores results to all rows before `end` of all slices. */
+template <typename K>
+static __device__ __forceinline__ void store_cells(const avg_staged_plan &p,
+                                                   const staged_lane<K> &lane, const float *sum,
+                                                   uint32_t end, staged_cells *cells) {
+  typedef decltype(rounded_pair(typename K::E(), sum)) W;
+  W pair[K::PAIRS];
+#pragma unroll
+  for (int i = 0; i < K::PAIRS; i++) pair[i] = rounded_pair(typename K::E(), sum + 2 * i);
+  uint32_t slice = cells->slice;
+#pragma unroll 1
+  do { /* once if there is no depth */
+    if (p.pairs)
+      store_rows<true, K>(p, lane, pair, slice, cells->row, end);
+    else
+      store_rows<false, K>(p, lane, pair, slice, cells->row, end);
+    slice += p.slice_pitch;
+  } while (K::DEEP > 0 && slice < cells->slices_end);
+  cells->row = end;
+}
+
+/* The sums of the rows of outputs from the first-th kept one on, along H and D. */
+template <int FIRST, int D, typename K>
+static __device__ __forceinline__ void add_kept(const float (*kept)[K::WINDOWS][K::COLUMNS],
+                                                float *total) {
+#pragma unroll
+  for (int d = 0; d < D; d++)
+#pragma unroll
+    for (int v = 0; v < K::COLUMNS; v++) {
+      float sum = kept[d][FIRST][v];
+#pragma unroll
+      for (int i = FIRST + 1; i < K::WINDOWS; i++) sum += kept[d][i][v];
+      total[v] = d == 0 ? sum : total[v] + sum;
+    }
+}
+
+/* Stores the rows before `next`, where another window begins: those before the end of the FIRST-th
+ * kept window lie in this one and all later ones, and so on.  Behind the last there is a gap. */
+template <int FIRST, int D, typename K>
+static __device__ __forceinline__ void store_bands(const avg_staged_plan &p,
+                                                   const staged_lane<K> &lane,
+                                                   const float (*kept)[K::WINDOWS][K::COLUMNS],
+                                                   const uint32_t *ends, uint32_t next,
+                                                   staged_cells *cells) {
+  float total[K::COLUMNS] = {};
+  if constexpr (FIRST < K::WINDOWS) {
+    const uint32_t until = min(ends[FIRST], next);
+    if (cells->row < until) {
+      add_kept<FIRST, D, K>(kept, total);
+      store_cells<K>(p, lane, total, until, cells);
+    }
+    store_bands<FIRST + 1, D, K>(p, lane, kept, ends, next, cells);
+  } else if (cells->row < next) {
+    store_cells<K>(p, lane, total, next, cells);
+  }
+}
+
+/* A unit: the rows before `end` of slices that lie in the windows of D outputs along D. `quotients`
+ * is the row of the first output along H that counts, `row_end` its entry in the table. */
+template <int D, typename K>
+static __device__ __forceinline__ void walk(const avg_staged_plan &p, const staged_lane<K> &lane,
+                                            uint32_t quotients, uint32_t slice_step,
+                                            uint32_t row_end, uint32_t end, staged_cells cells) {
+  constexpr int V = K::COLUMNS, WINDOWS = K::WINDOWS;
+  float kept[D][WINDOWS][V] = {}; /* sums along W of the latest rows of outputs, the latest last */
+  uint32_t ends[WINDOWS] = {};    /* where their windows end */
+#pragma unroll 1
+  while (cells.row < end) {
+    const uint2 words = table_words(row_end);
+#pragma unroll
+    for (int i = 0; i + 1 < WINDOWS; i++) {
+      ends[i] = ends[i + 1];
+#pragma unroll
+      for (int d = 0; d < D; d++)
+#pragma unroll
+        for (int v = 0; v < V; v++) kept[d][i][v] = kept[d][i + 1][v];
+    }
+    ends[WINDOWS - 1] = words.x;
+#pragma unroll
+    for (int d = 0; d < D; d++)
+#pragma unroll
+      for (int v = 0; v < V; v++) {
+        float sum = shared_load(quotients + d * slice_step + lane.quotient[v][0]);
+#pragma unroll
+        for (int i = 1; i < WINDOWS; i++)
+          sum += shared_load(quotients + d * slice_step + lane.quotient[v][i]);
+        kept[d][WINDOWS - 1][v] = sum;
+      }
+    quotients += 4 * p.pitch;
+    row_end += 8;
+    store_bands<0, D, K>(p, lane, kept, ends, min(words.y, end), &cells);
+  }
+}
+
+/* Planes are counted first, so that lanes of a warp walk in step. */
+template <typename K>
+static __device__ __forceinline__ void walk_units(const avg_staged_plan &p, const staged_box &b,
+                                                  const staged_lane<K> &lane, uint32_t images,
+                                                  uint32_t cells_at) {
+  const uint32_t begin = shared_address(scratch_at<uint32_t>(0));
+  const uint32_t slice_step = 4 * length(b.oh) * p.pitch;
+  const uint32_t rows = (uint32_t)length(b.h) * p.row;
+  const uint32_t units = p.of_images * p.segments * (uint32_t)(length(b.od) * K::BANDS);
+  if (lane.unit >= (uint32_t)p.units_at_once) return;
+#pragma unroll 1
+  for (uint32_t unit = lane.unit; unit < units; unit += p.units_at_once) {
+    const uint32_t rest = over(unit, p.by_of_images), image = unit - rest * p.of_images;
+    const uint32_t number = over(rest, p.by_segments), segment = rest - number * p.segments;
+    const staged_band band = staged_band_at(begin + 4 * p.band, number);
+    const uint32_t row = segment * p.segment_rows * p.row,
+                   end = min(row + p.segment_rows * p.row, rows);
+    if (image >= images || band.begin >= band.end || row >= end) continue;
+    const uint32_t entry = table_word(begin + 4 * p.segment + 4 * segment);
+    const uint32_t row_end = begin + 4 * p.row_end + 8 * entry;
+    const uint32_t quotients = begin + 4 * p.quotient +
+                               (image * length(b.od) + band.first) * slice_step +
+                               4 * entry * p.pitch;
+    staged_cells cells;
+    cells.slice = cells_at + image * p.image_pitch + band.begin * p.slice_pitch;
+    cells.slices_end = cells.slice + (band.end - band.begin) * p.slice_pitch;
+    cells.row = row;
+    if (K::DEEP >= 3 && band.count == 3)
+      walk<3, K>(p, lane, quotients, slice_step, row_end, end, cells);
+    else if (K::DEEP >= 2 && band.count == 2)
+      walk<2, K>(p, lane, quotients, slice_step, row_end, end, cells);
+    else
+      walk<1, K>(p, lane, quotients, slice_step, row_end, end, cells);
+  }
+}
+
+/* --- The kernel --- */
+
+/* The outputs of the box in images from `first` on. */
+template <typename E>
+static __device__ __forceinline__ staged_runs<const E> staged_outputs(const avg_job &j,
+                                                                      const avg_staged_plan &p,
+                                                                      const staged_box &b,
+                                                                      uint32_t first) {
+  const uint32_t images = min((uint32_t)p.of_images, p.images - first);
+  staged_runs<const E> r;
+  r.at = (const E *)((const char *)j.grad + (uint64_t)first * p.out_image +
+                     (uint64_t)b.od.begin * p.out_slice + (uint64_t)b.oh.begin * p.out_row);
+  r.count = p.whole_rows ? 1 : length(b.od);
+  r.bytes = p.whole_rows ? images * length(b.od) * p.out_slice : length(b.oh) * p.out_row;
+  r.distance = p.out_slice;
+  r.staged = shared_address(scratch_at<uint32_t>(p.raw)) + (uint32_t)(uintptr_t)r.at % 16;
+  r.pitch = p.raw_pitch;
+  return r;
+}
+
+template <typename E>
+static __device__ __forceinline__ staged_runs<E> staged_results(const avg_job &j,
+                                                                const avg_staged_plan &p,
+                                                                const staged_box &b,
+                                                                uint32_t first) {
+  const uint32_t images = min((uint32_t)p.of_images, p.images - first);
+  staged_runs<E> r;
+  r.at = (E *)((char *)j.in + (uint64_t)first * p.image + (uint64_t)b.d.begin * p.slice +
+               (uint64_t)b.h.begin * p.row);
+  r.count = p.whole_rows ? 1 : length(b.d);
+  r.bytes = p.whole_rows ? images * length(b.d) * p.slice : length(b.h) * p.row;
+  r.distance = p.slice;
+  r.staged = shared_address(scratch_at<uint32_t>(p.cells)) + (uint32_t)(uintptr_t)r.at % 16;
+  r.pitch = p.slice_pitch;
+  return r;
+}
+
+template <typename K>
+static __global__ void __launch_bounds__(MOST_STAGED_THREADS)
+    avg_staged(const __grid_constant__ avg_job j, const __grid_constant__ avg_staged_plan p) {
+  typedef typename K::E E;
+  const uint32_t block = over(blockIdx.x, p.by_boxes);
+  const staged_box b = staged_box_of(j, p, blockIdx.x - block * p.by_boxes.by, K::WINDOWS - 1);
+  const uint32_t barrier = shared_address(scratch_at<uint32_t>(p.barrier));
+  uint32_t first = block * p.of_images;
+  staged_runs<const E> from = staged_outputs<E>(j, p, b, first);
+  if (HAS_BULK_COPY && threadIdx.x == 0) init_staged_barrier(barrier, from.count);
+  prepare_staged_bands(j, b, K::BANDS, scratch_at<uint2>(p.band));
+  prepare_row_ends(j, p, b);
+  prepare_segments(j, p, b, K::WINDOWS - 1);
+  prepare_quotient_rows(j, p, b);
+  const staged_lane<K> lane(j, p);
+  __syncthreads();
+  load_runs<E>(from, barrier);
+  __syncthreads();
+#pragma unroll 1
+  for (uint32_t turn = 0; first < p.images; turn++) {
+    const uint32_t images = min((uint32_t)p.of_images, p.images - first);
+    if (HAS_BULK_COPY) {
+      wait_for_bulk_copy_in(barrier, turn % 2);
+    } else {
+      wait_for_copies_of_16();
+      __syncthreads();
+    }
+    divide_runs<E>(j, p, from.staged, from.count,
+                   (p.whole_rows ? (int32_t)images * length(b.od) : 1) * length(b.oh));
+    if (HAS_BULK_COPY) wait_for_bulk_copies_out();
+    __syncthreads(); /* outputs may be overwritten, and cells */
+    const staged_runs<E> to = staged_results<E>(j, p, b, first);
+    first += p.step;
+    if (first < p.images) {
+      from = staged_outputs<E>(j, p, b, first);
+      load_runs<E>(from, barrier);
+    }
+    walk_units<K>(p, b, lane, images, to.staged);
+    if (HAS_BULK_COPY) publish_stores();
+    __syncthreads();
+    if (p.padded)
+      write_padded(p, (char *)to.at, to.staged, images);
+    else
+      write_runs<E>(to);
+  }
+  if (HAS_BULK_COPY) wait_for_bulk_copies_out();
+}
+
+/* --- On the host --- */
+
+static bool fits(const pg_problem *problem, pg_tiling *tiling) {
+  const pg_facts &f = problem->facts;
+  *tiling = f.channels_last ? tile_avg_channels(f) : tile_avg_planes(f);
+  avg_staged_launch l = {};
+  return plan_staged(*problem, &l);
+}
+
+template <int WINDOWS, int DEEP, typename E>
+static cudaError_t run_kind(const pg_cuda_call *call, const avg_staged_launch &l) {
+  return launch(call, avg_staged<staged_kind<WINDOWS, DEEP, E>>, l.blocks, (int)l.threads, l.bytes,
+                avg_job_of(call), l.plan);
+}
+
+template <int DEEP, typename E>
+static cudaError_t run_windows(const pg_cuda_call *call, const avg_staged_launch &l) {
+  switch (l.windows) {
+    case 1:
+      return run_kind<1, DEEP, E>(call, l);
+    case 2:
+      return run_kind<2, DEEP, E>(call, l);
+    case 3:
+      return run_kind<3, DEEP, E>(call, l);
+    default:
+      return run_kind<4, DEEP, E>(call, l);
+  }
+}
+
+template <typename E>
+static cudaError_t run_as(const pg_cuda_call *call) {
+  const pg_problem &problem = call->task->problem;
+  avg_staged_launch l = {};
+  if (!plan_staged(problem, &l)) return pg_cuda_avg_any.run(call);
+  if (l.plan.padded && (uintptr_t)problem.args.avg_backward.grad_in % 16 != 0) {
+    l.plan.padded = false;
+    l.plan.image_pitch = l.plan.image;
+  }
+  const int64_t pair_bytes = 2 * (int64_t)sizeof(E);
+  l.plan.pairs = l.plan.row % pair_bytes == 0 &&
+                 (uintptr_t)problem.args.avg_backward.grad_in % pair_bytes == 0;
+  if (l.deep == 3) return run_kind<3, 3, E>(call, l);
+  if (l.deep == 2) return run_kind<2, 2, E>(call, l);
+  return problem.facts.has_depth ? run_windows<1, E>(call, l) : run_windows<0, E>(call, l);
+}
+
+static cudaError_t run(const pg_cuda_call *call) {
+  return with_avg_fp32_type(call, [call](auto e) { return run_as<decltype(e)>(call); });
+}
+
+PG_CUDA_METHOD(avg_staged) = {"staged", fits, nullptr, run, nullptr};
