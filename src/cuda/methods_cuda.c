@@ -5,8 +5,8 @@
 #include "kernels/tiling.h"
 
 extern const struct pg_cuda_method pg_cuda_max_few, pg_cuda_max_channels_last_columns,
-    pg_cuda_max_columns, pg_cuda_max_sparse, pg_cuda_max_dense, pg_cuda_max_boxes,
-    pg_cuda_max_scatter, pg_cuda_max_strips, pg_cuda_max_any;
+    pg_cuda_max_columns, pg_cuda_max_sparse, pg_cuda_max_dense, pg_cuda_max_scatter,
+    pg_cuda_max_strips, pg_cuda_max_any;
 extern const struct pg_cuda_method pg_cuda_avg_same, pg_cuda_avg_one_window,
     pg_cuda_avg_channels_last_columns, pg_cuda_avg_tiles, pg_cuda_avg_columns,
     pg_cuda_avg_two_windows, pg_cuda_avg_staged, pg_cuda_avg_rows, pg_cuda_avg_strips,
@@ -16,7 +16,6 @@ static const struct pg_cuda_method *const max_backward[] = {&pg_cuda_max_channel
                                                             &pg_cuda_max_columns,
                                                             &pg_cuda_max_sparse,
                                                             &pg_cuda_max_dense,
-                                                            &pg_cuda_max_boxes,
                                                             &pg_cuda_max_few,
                                                             &pg_cuda_max_strips,
                                                             &pg_cuda_max_scatter,

@@ -14,7 +14,7 @@
 
 #include "cuda/kernels/max_job.cuh"
 
-extern __shared__ __align__(16) float pg_max_any_scratch[];
+extern __shared__ float pg_max_any_scratch[];
 
 /* For a block of so many threads that computes so many cells of each plane at a time. */
 static inline int64_t scratch_bytes(int64_t threads, int64_t cells) {

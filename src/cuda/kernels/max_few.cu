@@ -30,58 +30,32 @@ static __device__ __forceinline__ few_output output_of_thread(const max_job &j, 
   return {row / outputs, number % j.pool.c, row % outputs};
 }
 
-/* The cell's own sum, as far as it is known. */
-struct few_sum {
-  float sum;
-  bool earlier; /* an earlier output names the cell: another thread writes it */
-};
-
-/* Adds `count` outputs from `position` on that are `apart` elements apart.  Several indices are
- * loaded before the first is used. */
-template <typename E, typename I>
-static __device__ __forceinline__ void add_outputs(const I *index, const E *grad, int64_t count,
-                                                   int64_t index_apart, int64_t grad_apart,
-                                                   int64_t before, int64_t cell, few_sum &s) {
-  enum { BATCH = 8 };
-  for (int64_t first = 0; first < count && !s.earlier; first += BATCH) {
-    I of[BATCH];
-#pragma unroll
-    for (int i = 0; i < BATCH; i++)
-      of[i] = first + i < count ? __ldg(index + (first + i) * index_apart) : (I)-1;
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-      if ((int64_t)of[i] != cell) continue;
-      if (first + i < before) s.earlier = true;
-      s.sum += widened(grad[(first + i) * grad_apart]);
-    }
-  }
-}
-
 template <typename E, typename I>
 static __device__ __forceinline__ void write_cell(const max_job &j, const few_output &o,
-                                                  int64_t cell, bool even) {
-  const pg_strides &si = j.index_strides, &sg = j.grad_strides;
-  const I *index = (const I *)j.index + o.n * si.of[PG_N] + o.c * si.of[PG_C];
-  const E *grad = (const E *)j.grad + o.n * sg.of[PG_N] + o.c * sg.of[PG_C];
-  const int64_t row = even ? j.pool.d.out * j.pool.h.out * j.pool.w.out : j.pool.w.out;
-  few_sum s = {0, false};
-  int64_t before = o.position;
-  for (int64_t od = 0; od < (even ? 1 : j.pool.d.out); od++)
-    for (int64_t oh = 0; oh < (even ? 1 : j.pool.h.out) && !s.earlier; oh++) {
-      add_outputs(index + od * si.of[PG_D] + oh * si.of[PG_H],
-                  grad + od * sg.of[PG_D] + oh * sg.of[PG_H], row, si.of[PG_W], sg.of[PG_W], before,
-                  cell, s);
-      before -= row;
+                                                  int64_t cell) {
+  const int64_t plane = o.n * j.index_strides.of[PG_N] + o.c * j.index_strides.of[PG_C];
+  const int64_t grads = o.n * j.grad_strides.of[PG_N] + o.c * j.grad_strides.of[PG_C];
+  int64_t position = 0;
+  float sum = 0;
+  for (int64_t od = 0; od < j.pool.d.out; od++)
+    for (int64_t oh = 0; oh < j.pool.h.out; oh++) {
+      const I *index = (const I *)j.index + plane + od * j.index_strides.of[PG_D] +
+                       oh * j.index_strides.of[PG_H];
+      const E *grad =
+          (const E *)j.grad + grads + od * j.grad_strides.of[PG_D] + oh * j.grad_strides.of[PG_H];
+      for (int64_t ow = 0; ow < j.pool.w.out; ow++, position++) {
+        if ((int64_t)index[ow * j.index_strides.of[PG_W]] != cell) continue;
+        if (position < o.position) return;
+        sum += widened(grad[ow * j.grad_strides.of[PG_W]]);
+      }
     }
-  if (s.earlier) return;
-  const int64_t in_row = cell / j.pool.w.in, d = in_row / j.pool.h.in;
-  put((E *)j.in + offset(j.in_strides, o.n, o.c, d, in_row % j.pool.h.in, cell % j.pool.w.in),
-      s.sum);
+  const int64_t row = cell / j.pool.w.in, d = row / j.pool.h.in;
+  put((E *)j.in + offset(j.in_strides, o.n, o.c, d, row % j.pool.h.in, cell % j.pool.w.in), sum);
 }
 
 template <typename E, typename I>
 static __global__ void __launch_bounds__(THREADS)
-    max_few(const __grid_constant__ max_job j, int64_t outputs, bool channels, bool even) {
+    max_few(const __grid_constant__ max_job j, int64_t outputs, bool channels) {
   __shared__ bad_indices bad;
   if (threadIdx.x == 0) clear(&bad);
   __syncthreads();
@@ -95,7 +69,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (cell < 0 || cell >= j.pool.d.in * j.pool.h.in * j.pool.w.in)
       note_bad(&bad, position_of(j, o.n * j.pool.c + o.c, od, oh, ow));
     else
-      write_cell<E, I>(j, o, cell, even);
+      write_cell<E, I>(j, o, cell);
   }
   __syncthreads();
   if (threadIdx.x == 0) report(j, &bad);
@@ -114,12 +88,6 @@ static bool fills_memory(const pg_strides &s, const pg_pooling &p) {
         break;
       }
   return filled == p.n * p.c * p.d.in * p.h.in * p.w.in;
-}
-
-/* Are the outputs of a plane as far apart as those of a row? */
-static bool is_even(const pg_strides &s, const pg_pooling &p) {
-  const int64_t rows = p.w.out * s.of[PG_W], slices = p.h.out * rows;
-  return (p.h.out == 1 || s.of[PG_H] == rows) && (p.d.out == 1 || s.of[PG_D] == slices);
 }
 
 /* Items are planes that `any` could compute: nothing is cut, so there is no workspace. */
@@ -141,7 +109,7 @@ static cudaError_t run_as(const pg_cuda_call *call) {
   const cudaError_t status = cudaMemsetAsync(j.in, 0, (size_t)f.grad_in_bytes, call->stream);
   if (status != cudaSuccess) return status;
   return launch(call, max_few<E, I>, pg_ceil_div(threads, THREADS), THREADS, 0, j, f.outputs,
-                f.neighbours, is_even(j.index_strides, j.pool) && is_even(j.grad_strides, j.pool));
+                f.neighbours);
 }
 
 static cudaError_t run(const pg_cuda_call *call) {

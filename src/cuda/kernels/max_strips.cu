@@ -153,7 +153,7 @@ static __global__ void __launch_bounds__(THREADS, strip_limits<V>::BLOCKS_AT_ONC
     for (uint32_t unit = b.unit; unit < b.unit_end; unit += (uint32_t)p.beside)
       named += compute_strip<V, C, E, I>(j, p, s, unit, sums);
   }
-  check_block(j, counted_block_of(j, p), named, max(p.rows * V, (int32_t)LEAST_SUMS));
+  check_block(j, p, named, max(p.rows * V, (int32_t)LEAST_SUMS));
 }
 
 /* --- On the host --- */
