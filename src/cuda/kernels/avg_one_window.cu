@@ -5,7 +5,9 @@
  * This is a fill with a value for each plane, and as fast as one.  Planes without gaps between them
  * are written as one long run, and a block writes BLOCK_BYTES of it, however many planes that is:
  * small planes do not cost a block each.  Other planes are filled one by one.  A few large planes
- * with gaps would occupy few blocks, so problems with few planes are left to the other methods. */
+ * with gaps would occupy few blocks, so problems with few planes are left to the other methods.
+ * Where channels are neighbours, an image is a pattern of one value per channel, repeated for each
+ * cell. */
 #include <string.h>
 
 #include "cuda/kernels/avg_job.cuh"
@@ -15,6 +17,7 @@ enum {
   ROUNDS = 4, /* groups that a thread writes after the divisions of its block */
   BLOCK_BYTES = THREADS * ROUNDS * 16, /* bytes that a block writes */
   LEAST_PLANES = 64,                   /* with fewer, blocks might be too few */
+  GROUPS_BY_CHANNEL = 8,               /* that a thread writes where channels are neighbours */
 };
 
 /* grad_in[n, c, i] = grad_out[n, c] / divisor for the `cells` cells of a plane. */
@@ -25,19 +28,25 @@ struct one_window_job {
   int64_t cells, divisor;
   int64_t planes;
   pg_divider by_cells, by_c;
+  int64_t lanes; /* of an image whose channels are neighbours */
 };
 
 /* The gradient of all cells of a plane. */
 template <typename E>
-static __device__ __forceinline__ auto plane_quotient(const one_window_job &j, int64_t plane) {
+static __device__ __forceinline__ auto quotient_of(const one_window_job &j, int64_t n, int64_t c) {
   typedef typename sum_of<E>::type S;
+  const S grad = widened(((const E *)j.grad_out)[n * j.out_n + c * j.out_c]);
+  return (S)0 + grad / (S)j.divisor; /* a sum starts at +0, so that -0 becomes +0 */
+}
+
+template <typename E>
+static __device__ __forceinline__ auto plane_quotient(const one_window_job &j, int64_t plane) {
   int64_t n;
   if (plane < INT32_MAX && j.c < INT32_MAX)
     n = over((uint32_t)plane, j.by_c);
   else
     n = plane / j.c;
-  const S grad = widened(((const E *)j.grad_out)[n * j.out_n + (plane - n * j.c) * j.out_c]);
-  return (S)0 + grad / (S)j.divisor; /* a sum starts at +0, so that -0 becomes +0 */
+  return quotient_of<E>(j, n, plane - n * j.c);
 }
 
 /* A group whose cells are all the same. */
@@ -127,13 +136,58 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
+/* Images whose channels are neighbours, without gaps.  Groups are aligned, and every C-th of them
+ * has the same cells; so a thread takes groups that are a multiple of C apart, and divides once. */
+template <typename E>
+static __global__ void __launch_bounds__(THREADS)
+    avg_one_window_by_channel(const __grid_constant__ one_window_job j) {
+  enum { GROUP = 16 / sizeof(E) };
+  const int64_t thread = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  const int64_t n = thread / j.lanes, nth = thread - n * j.lanes, total = j.cells * j.c;
+  if (n * j.c >= j.planes) return;
+  E *const out = (E *)j.grad_in + n * j.in_n;
+  const int64_t begin = nth * GROUP - (int64_t)((uintptr_t)out % 16 / sizeof(E));
+  if (begin >= total) return;
+  typename sum_of<E>::type group[GROUP];
+  int64_t c = (begin + j.c * GROUP) % j.c; /* begin may be negative, by less than GROUP */
+#pragma unroll
+  for (int i = 0; i < GROUP; i++) {
+    group[i] = quotient_of<E>(j, n, c);
+    c = c + 1 == j.c ? 0 : c + 1;
+  }
+  for (int64_t first = begin; first < total; first += j.lanes * GROUP) {
+    if (first >= 0 && first + GROUP <= total) {
+      put_vector<GROUP>(out + first, group);
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < GROUP; i++)
+      if (first + i >= 0 && first + i < total) put(out + first + i, group[i]);
+  }
+}
+
 /* --- On the host --- */
+
+/* Do the channels of a cell follow each other, and cells behind them, without a gap? */
+static bool has_dense_channels(const pg_problem &problem) {
+  const pg_pooling &p = problem.facts.pool;
+  const int64_t *s = problem.args.avg_backward.in_strides.of;
+  const int64_t length[] = {p.w.in, p.h.in, p.d.in}, axis[] = {PG_W, PG_H, PG_D};
+  int64_t next = p.c;
+  if (p.c == 1 || s[PG_C] != 1 || s[PG_N] < 0) return false;
+  for (int i = 0; i < 3; i++) {
+    if (length[i] > 1 && s[axis[i]] != next) return false;
+    next *= length[i];
+  }
+  return next < (int64_t)1 << 40; /* so that nothing overflows */
+}
 
 static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_facts &f = problem->facts;
   *tiling = tile_avg_planes(f);
-  return pg_is_one_window(&f.pool.d) && pg_is_one_window(&f.pool.h) &&
-         pg_is_one_window(&f.pool.w) && f.in.planes && f.planes >= LEAST_PLANES;
+  if (!pg_is_one_window(&f.pool.d) || !pg_is_one_window(&f.pool.h) || !pg_is_one_window(&f.pool.w))
+    return false;
+  return has_dense_channels(*problem) || (f.in.planes && f.planes >= LEAST_PLANES);
 }
 
 static one_window_job one_window_job_of(const pg_problem &problem) {
@@ -159,9 +213,18 @@ static one_window_job one_window_job_of(const pg_problem &problem) {
 }
 
 template <typename E>
+static cudaError_t run_by_channel(const pg_cuda_call *call, one_window_job j) {
+  const int64_t groups = j.cells * j.c * (int64_t)sizeof(E) / 16 + 2;
+  j.lanes = j.c * pg_ceil_div(pg_ceil_div(groups, GROUPS_BY_CHANNEL), j.c);
+  return launch(call, avg_one_window_by_channel<E>, pg_ceil_div(j.planes / j.c * j.lanes, THREADS),
+                THREADS, 0, j);
+}
+
+template <typename E>
 static cudaError_t run_as(const pg_cuda_call *call) {
   const one_window_job j = one_window_job_of(call->task->problem);
   if (j.planes <= 0 || j.cells <= 0) return cudaSuccess;
+  if (has_dense_channels(call->task->problem)) return run_by_channel<E>(call, j);
   const int64_t group = 16 / sizeof(E), of_block = BLOCK_BYTES / sizeof(E);
   const bool contiguous = j.in_c == j.cells && (j.in_n == j.c * j.cells || j.planes <= j.c);
   if (contiguous && j.cells >= group && j.cells < INT32_MAX / 2)
