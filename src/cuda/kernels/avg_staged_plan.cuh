@@ -129,14 +129,15 @@ static bool cut_staged_boxes(const pg_problem &problem, avg_staged_launch *l) {
   int64_t wanted = least(problem.facts.grad_in_bytes / items, MOST_STAGED_CELLS);
   if (wanted < LEAST_STAGED_CELLS) wanted = LEAST_STAGED_CELLS;
   const int64_t slices_of_window = pg_ceil_div(p.d.in, p.d.out);
-  int64_t d_parts = 1, h_parts = 1, planes = least(wanted / plan->plane, plan->planes);
+  int64_t d_parts = 1, h_parts = 1,
+          planes = least((wanted + plan->plane / 2) / plan->plane, plan->planes);
   for (;;) {
     plan->of_planes = (int32_t)(planes < 1 ? 1 : planes);
     plan->of_d = (int32_t)pg_ceil_div(p.d.in, d_parts);
     plan->of_h = (int32_t)pg_ceil_div(p.h.in, h_parts);
     const int64_t cells = (int64_t)plan->of_planes * plan->of_d * plan->of_h * plan->row;
     const bool smallest = plan->of_planes == 1 && plan->of_d == 1 && plan->of_h == 1;
-    if (cells <= wanted || smallest) {
+    if (cells <= wanted || plan->of_planes > 1 || smallest) {
       l->bytes = lay_out_staged(p, *l, plan);
       if (smallest || l->bytes <= STAGED_SCRATCH) return l->bytes <= STAGED_SCRATCH;
     }
@@ -163,19 +164,29 @@ static int64_t units_at_once(int64_t lanes) {
   return best;
 }
 
-/* Segments of a box, so that there is a unit for all lanes; and not more planes than can be walked
- * at once, or a multiple of that. */
-static void plan_units(int64_t lanes, avg_staged_launch *l) {
-  avg_staged_plan *plan = &l->plan;
-  const int64_t units = units_at_once(lanes), bands = least(plan->bands, plan->of_d);
-  int64_t segments = pg_ceil_div(units, plan->of_planes * bands);
-  const int64_t busy = pg_ceil_div(LEAST_STAGED_THREADS, lanes * plan->of_planes * bands);
-  const int64_t long_ones = plan->of_h / LEAST_SEGMENT;
+/* Segments of a box, so that there is a unit for all lanes. */
+static int64_t segments_of_box(int64_t lanes, int64_t units, const avg_staged_plan &plan) {
+  const int64_t others = plan.of_planes * least(plan.bands, plan.of_d);
+  const int64_t busy = pg_ceil_div(LEAST_STAGED_THREADS, lanes * others);
+  const int64_t long_ones = plan.of_h / LEAST_SEGMENT;
+  int64_t segments = pg_ceil_div(units, others);
   if (segments > long_ones && segments > busy) segments = busy > long_ones ? busy : long_ones;
-  segments = least(segments, plan->of_h);
-  const int64_t planes = units / (segments * bands);
-  if (planes > 0 && plan->of_planes > planes) plan->of_planes -= plan->of_planes % (int32_t)planes;
-  plan->units_at_once = (int32_t)least(units, plan->of_planes * bands * segments);
+  return least(segments, plan.of_h);
+}
+
+/* Planes of an item: not more than can be walked at once, or a multiple of that, and none for which
+ * a warp would have only a few lanes. */
+static int64_t planes_of_item(int64_t lanes_of_plane, int64_t at_once, int64_t planes) {
+  if (at_once > 0 && planes > at_once) return planes - planes % at_once;
+  const int64_t lanes = planes * lanes_of_plane, rest = lanes % 32;
+  return rest < 16 && lanes - rest >= lanes_of_plane ? (lanes - rest) / lanes_of_plane : planes;
+}
+
+static void plan_units(int64_t lanes, avg_staged_plan *plan) {
+  const int64_t units = units_at_once(lanes), bands = least(plan->bands, plan->of_d);
+  const int64_t segments = segments_of_box(lanes, units, *plan), of_plane = segments * bands;
+  plan->of_planes = (int32_t)planes_of_item(lanes * of_plane, units / of_plane, plan->of_planes);
+  plan->units_at_once = (int32_t)least(units, plan->of_planes * of_plane);
   plan->segment_rows = (int32_t)pg_ceil_div(plan->of_h, segments);
   plan->segments = (int32_t)pg_ceil_div(plan->of_h, plan->segment_rows);
   plan->by_segments = divider_of(plan->segments);
@@ -186,7 +197,8 @@ static bool plan_staged_lanes(const pg_pooling &p, avg_staged_launch *l) {
   const int64_t of_lane = staged_columns((int)l->windows) / 2;
   const int64_t pairs = pg_ceil_div(p.w.in, 2), lanes = pg_ceil_div(pairs, of_lane);
   if (lanes > MOST_STAGED_THREADS) return false;
-  plan_units(lanes, l);
+  plan_units(lanes, plan);
+  l->bytes = lay_out_staged(p, *l, plan); /* of fewer planes, perhaps */
   l->threads = threads_of(lanes, plan->units_at_once);
   plan->by_lanes = divider_of(lanes);
   for (int64_t i = 0; i < of_lane; i++) plan->start[i] = (uint32_t)least(i * lanes, pairs - lanes);
