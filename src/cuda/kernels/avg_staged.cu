@@ -340,13 +340,13 @@ static __global__ void __launch_bounds__(MOST_STAGED_THREADS)
   uint32_t first = block * p.of_planes;
   staged_runs<const E> from = staged_outputs_of<E>(j, p, b, first);
   if (HAS_BULK_COPY && threadIdx.x == 0) init_barrier(barrier, from.count);
+  __syncthreads();
+  load_runs<E>(from, barrier);
   prepare_staged_bands(j, b, K::BANDS, scratch_at<uint2>(p.band));
   prepare_row_ends(j, p, b);
   prepare_segments(j, p, b, K::WINDOWS - 1);
   prepare_quotient_rows(j, p, b);
   const staged_lane<K> lane(j, p);
-  __syncthreads();
-  load_runs<E>(from, barrier);
   __syncthreads();
 #pragma unroll 1
   for (uint32_t turn = 0; first < p.planes; turn++) {

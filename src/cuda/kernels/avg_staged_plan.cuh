@@ -205,7 +205,7 @@ static bool plan_staged_lanes(const pg_pooling &p, avg_staged_launch *l) {
   const int64_t rows_at_once = l->threads / p.w.out;
   plan->out_rows_at_once = (int32_t)(rows_at_once < 1 ? 1 : rows_at_once);
   /* If no row has a lane for each output, all lanes have outputs of the first. */
-  plan->by_out_columns = divider_of(rows_at_once < 1 ? MOST_STAGED_THREADS : p.w.out);
+  plan->by_out_columns = divider_of(rows_at_once < 1 ? (int64_t)MOST_STAGED_THREADS : p.w.out);
   return true;
 }
 
