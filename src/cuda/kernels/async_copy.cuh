@@ -73,12 +73,15 @@ static __device__ __forceinline__ void wait_for_copies_of_16() {
 
 /* --- Into shared memory, in bulk --- */
 
-/* A barrier has 8 bytes and begins a new phase whenever a bulk copy that was announced to it has
- * arrived.  The parity of a phase's number tells it from the one before. */
-static __device__ __forceinline__ void init_two_barriers(uint32_t barriers) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers) : "memory");
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + 8) : "memory");
+/* A barrier has 8 bytes and begins a new phase whenever `copies` bulk copies that were announced to
+ * it have arrived.  The parity of a phase's number tells it from the one before. */
+static __device__ __forceinline__ void init_barrier(uint32_t barrier, uint32_t copies) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(copies) : "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+static __device__ __forceinline__ void init_two_barriers(uint32_t barriers) {
+  init_barrier(barriers, 1);
+  init_barrier(barriers + 8, 1);
 }
 static __device__ __forceinline__ void bulk_copy_in(uint32_t to, const void *from, uint32_t bytes,
                                                     uint32_t barrier) {

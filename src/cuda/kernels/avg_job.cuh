@@ -81,9 +81,9 @@ static inline pg_tiling tile_avg_channels(const pg_facts &f) {
   return pg_tile_interleaved(&f, BOX_CELLS, STAGED_OUTPUTS);
 }
 
-/* What avg_channels_last_columns uses where addresses are not aligned, and what avg_strips uses
- * where it does not fit then. */
-extern "C" const pg_cuda_method pg_cuda_avg_strips, pg_cuda_avg_any;
+/* Where methods leave problems to others: avg_channels_last_columns and avg_strips, if they do not
+ * fit when addresses are known, and avg_staged. */
+extern "C" const pg_cuda_method pg_cuda_avg_rows, pg_cuda_avg_strips, pg_cuda_avg_any;
 
 /* Calls fn with the element type of the call. */
 template <typename F>

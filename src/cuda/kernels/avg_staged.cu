@@ -1,31 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Averages over tensors without gaps, planar or with channels as neighbours, where a cell lies in
- * at most four windows along H and W and three along D.
+/* Averages over planes that follow each other, where a cell lies in at most four windows along H
+ * and W and one along D, or two along each axis.
  *
- * A block has the same box of many images, whose tables it computes once.  An item is that box in
- * one image, or in several small ones.  It goes through shared memory:
+ * A block has the same box of many planes, whose tables it computes once.  An item is that box in
+ * one plane, or in several small ones.  It goes through shared memory:
  *
  *   load    the outputs that touch the box, while the item before is computed
  *   divide  each of them once: rows of quotients, each followed by a zero
- *   walk    a lane has some columns of a segment of rows.  It walks down the rows of outputs: it
- *           adds quotients along W, keeps the sums of the last rows of outputs in registers, adds
- *           them along H and D and stores the result for all rows and slices that it is for
+ *   walk    lanes compute the cells from the quotients, in columns
  *   write   the cells, which lie there as in memory, while the next item is computed
  *
  * Loads and writes of global memory are whole runs, whatever the width of a row and its alignment,
- * and take no instructions of lanes.  A lane finds its windows along W only once: as distances to
- * quotients, where that of a window that is not there leads to the zero. */
+ * and take no instructions of lanes.
+ *
+ * The walk is cut into units: a segment of the rows of a plane, in those neighbouring slices that
+ * lie in the same windows along D (a band).  The lanes of a unit have two or four columns each.  A
+ * lane goes down the rows of outputs whose windows touch the segment.  For each of them it
+ *
+ *   1. adds the quotients of its columns along W.  It has found its windows before, once for all
+ *      items: as distances from the begin of a row, where that of a window that is not there leads
+ *      to the zero
+ *   2. keeps these sums in registers with those of the rows of outputs before: as many as a cell
+ *      may lie in along H
+ *   3. stores the rows of cells up to where the next window begins.  A kept row of outputs no
+ *      longer counts behind the end of its window, so these rows fall into bands, each the sum of
+ *      the kept rows from some one on.  The result of a band is computed once, and stored to all of
+ *      its rows in all slices of the unit. */
 #include "cuda/kernels/avg_staged.cuh"
 #include "cuda/kernels/avg_staged_plan.cuh"
 #include "cuda/kernels/in_register.cuh"
 
 /* A cell lies in up to WINDOWS windows along H and W and in up to DEEP along D; 0: there is no
- * depth.
- */
+ * depth. */
 template <int WINDOWS_, int DEEP_, typename E_>
 struct staged_kind {
   static constexpr int WINDOWS = WINDOWS_, DEEP = DEEP_, BANDS = DEEP > 0 ? DEEP : 1;
-  static constexpr int COLUMNS = staged_columns(WINDOWS, DEEP), PAIRS = COLUMNS / 2;
+  static constexpr int COLUMNS = staged_columns(WINDOWS), PAIRS = COLUMNS / 2;
   typedef E_ E;
 };
 
@@ -105,9 +115,8 @@ static __device__ __forceinline__ void divide_runs(const avg_job &j, const avg_s
   const int32_t row = (int32_t)over(threadIdx.x, p.by_out_columns);
   if (row >= p.out_rows_at_once) return;
 #pragma unroll 1
-  for (int32_t x = (int32_t)threadIdx.x - row * p.out_columns; x < p.out_columns; x += blockDim.x) {
-    const int32_t ow = (int32_t)over((uint32_t)x, p.by_channels);
-    const float extent_w = (float)extent(j.w, ow, j.count_include_pad);
+  for (int32_t x = (int32_t)threadIdx.x - row * j.w.out; x < j.w.out; x += blockDim.x) {
+    const float extent_w = (float)extent(j.w, x, j.count_include_pad);
 #pragma unroll 1
     for (uint32_t i = 0; i < runs; i++)
       divide_column<E>(p, raw + i * p.raw_pitch + x * (uint32_t)sizeof(E),
@@ -131,22 +140,18 @@ struct staged_lane {
     const uint32_t number = threadIdx.x - unit * p.by_lanes.by;
 #pragma unroll
     for (int i = 0; i < K::PAIRS; i++) {
-      const uint32_t x = min(2 * (number + p.start[i]), (uint32_t)p.columns - 2);
-      pair[i] = x * (uint32_t)sizeof(typename K::E);
-      find_windows(j, p, x, quotient[2 * i]);
-      find_windows(j, p, x + 1, quotient[2 * i + 1]);
+      const int32_t x = min(2 * (int32_t)(number + p.start[i]), j.w.in - 2);
+      pair[i] = (uint32_t)x * (uint32_t)sizeof(typename K::E);
+      find_windows(j, x, quotient[2 * i]);
+      find_windows(j, x + 1, quotient[2 * i + 1]);
     }
   }
 
-  static __device__ __forceinline__ void find_windows(const avg_job &j, const avg_staged_plan &p,
-                                                      uint32_t x, uint32_t *to) {
-    const uint32_t w = over(x, p.by_channels), channel = x - w * p.by_channels.by;
-    const pg_span ow = touching(j.w, (int32_t)w, (int32_t)w + 1);
+  static __device__ __forceinline__ void find_windows(const avg_job &j, int32_t x, uint32_t *to) {
+    const pg_span ow = touching(j.w, x, x + 1);
 #pragma unroll
-    for (int i = 0; i < K::WINDOWS; i++) {
-      const uint32_t at = (uint32_t)(ow.begin + i) * p.by_channels.by + channel;
-      to[i] = 4 * (ow.begin + i < ow.end ? at : (uint32_t)p.out_columns);
-    }
+    for (int i = 0; i < K::WINDOWS; i++)
+      to[i] = 4 * (uint32_t)(ow.begin + i < ow.end ? ow.begin + i : j.w.out);
   }
 };
 
@@ -292,33 +297,31 @@ static __device__ __forceinline__ void walk(const avg_staged_plan &p, const stag
 /* Planes are counted first, so that lanes of a warp walk in step. */
 template <typename K>
 static __device__ __forceinline__ void walk_units(const avg_staged_plan &p, const staged_box &b,
-                                                  const staged_lane<K> &lane, uint32_t images,
+                                                  const staged_lane<K> &lane, uint32_t planes,
                                                   uint32_t cells_at) {
   const uint32_t begin = shared_address(scratch_at<uint32_t>(0));
   const uint32_t slice_step = 4 * length(b.oh) * p.pitch;
   const uint32_t rows = (uint32_t)length(b.h) * p.row;
-  const uint32_t units = p.of_images * p.segments * (uint32_t)(length(b.od) * K::BANDS);
+  const uint32_t units = p.of_planes * p.segments * (uint32_t)(length(b.od) * K::BANDS);
   if (lane.unit >= (uint32_t)p.units_at_once) return;
 #pragma unroll 1
   for (uint32_t unit = lane.unit; unit < units; unit += p.units_at_once) {
-    const uint32_t rest = over(unit, p.by_of_images), image = unit - rest * p.of_images;
+    const uint32_t rest = over(unit, p.by_of_planes), plane = unit - rest * p.of_planes;
     const uint32_t number = over(rest, p.by_segments), segment = rest - number * p.segments;
     const staged_band band = staged_band_at(begin + 4 * p.band, number);
     const uint32_t row = segment * p.segment_rows * p.row,
                    end = min(row + p.segment_rows * p.row, rows);
-    if (image >= images || band.begin >= band.end || row >= end) continue;
+    if (plane >= planes || band.begin >= band.end || row >= end) continue;
     const uint32_t entry = table_word(begin + 4 * p.segment + 4 * segment);
     const uint32_t row_end = begin + 4 * p.row_end + 8 * entry;
     const uint32_t quotients = begin + 4 * p.quotient +
-                               (image * length(b.od) + band.first) * slice_step +
+                               (plane * length(b.od) + band.first) * slice_step +
                                4 * entry * p.pitch;
     staged_cells cells;
-    cells.slice = cells_at + image * p.image_pitch + band.begin * p.slice_pitch;
+    cells.slice = cells_at + plane * p.plane_pitch + band.begin * p.slice_pitch;
     cells.slices_end = cells.slice + (band.end - band.begin) * p.slice_pitch;
     cells.row = row;
-    if (K::DEEP >= 3 && band.count == 3)
-      walk<3, K>(p, lane, quotients, slice_step, row_end, end, cells);
-    else if (K::DEEP >= 2 && band.count == 2)
+    if (K::DEEP == 2 && band.count == 2)
       walk<2, K>(p, lane, quotients, slice_step, row_end, end, cells);
     else
       walk<1, K>(p, lane, quotients, slice_step, row_end, end, cells);
@@ -327,41 +330,6 @@ static __device__ __forceinline__ void walk_units(const avg_staged_plan &p, cons
 
 /* --- The kernel --- */
 
-/* The outputs of the box in images from `first` on. */
-template <typename E>
-static __device__ __forceinline__ staged_runs<const E> staged_outputs(const avg_job &j,
-                                                                      const avg_staged_plan &p,
-                                                                      const staged_box &b,
-                                                                      uint32_t first) {
-  const uint32_t images = min((uint32_t)p.of_images, p.images - first);
-  staged_runs<const E> r;
-  r.at = (const E *)((const char *)j.grad + (uint64_t)first * p.out_image +
-                     (uint64_t)b.od.begin * p.out_slice + (uint64_t)b.oh.begin * p.out_row);
-  r.count = p.whole_rows ? 1 : length(b.od);
-  r.bytes = p.whole_rows ? images * length(b.od) * p.out_slice : length(b.oh) * p.out_row;
-  r.distance = p.out_slice;
-  r.staged = shared_address(scratch_at<uint32_t>(p.raw)) + (uint32_t)(uintptr_t)r.at % 16;
-  r.pitch = p.raw_pitch;
-  return r;
-}
-
-template <typename E>
-static __device__ __forceinline__ staged_runs<E> staged_results(const avg_job &j,
-                                                                const avg_staged_plan &p,
-                                                                const staged_box &b,
-                                                                uint32_t first) {
-  const uint32_t images = min((uint32_t)p.of_images, p.images - first);
-  staged_runs<E> r;
-  r.at = (E *)((char *)j.in + (uint64_t)first * p.image + (uint64_t)b.d.begin * p.slice +
-               (uint64_t)b.h.begin * p.row);
-  r.count = p.whole_rows ? 1 : length(b.d);
-  r.bytes = p.whole_rows ? images * length(b.d) * p.slice : length(b.h) * p.row;
-  r.distance = p.slice;
-  r.staged = shared_address(scratch_at<uint32_t>(p.cells)) + (uint32_t)(uintptr_t)r.at % 16;
-  r.pitch = p.slice_pitch;
-  return r;
-}
-
 template <typename K>
 static __global__ void __launch_bounds__(MOST_STAGED_THREADS)
     avg_staged(const __grid_constant__ avg_job j, const __grid_constant__ avg_staged_plan p) {
@@ -369,20 +337,20 @@ static __global__ void __launch_bounds__(MOST_STAGED_THREADS)
   const uint32_t block = over(blockIdx.x, p.by_boxes);
   const staged_box b = staged_box_of(j, p, blockIdx.x - block * p.by_boxes.by, K::WINDOWS - 1);
   const uint32_t barrier = shared_address(scratch_at<uint32_t>(p.barrier));
-  uint32_t first = block * p.of_images;
-  staged_runs<const E> from = staged_outputs<E>(j, p, b, first);
-  if (HAS_BULK_COPY && threadIdx.x == 0) init_staged_barrier(barrier, from.count);
+  uint32_t first = block * p.of_planes;
+  staged_runs<const E> from = staged_outputs_of<E>(j, p, b, first);
+  if (HAS_BULK_COPY && threadIdx.x == 0) init_barrier(barrier, from.count);
+  __syncthreads();
+  load_runs<E>(from, barrier);
   prepare_staged_bands(j, b, K::BANDS, scratch_at<uint2>(p.band));
   prepare_row_ends(j, p, b);
   prepare_segments(j, p, b, K::WINDOWS - 1);
   prepare_quotient_rows(j, p, b);
   const staged_lane<K> lane(j, p);
   __syncthreads();
-  load_runs<E>(from, barrier);
-  __syncthreads();
 #pragma unroll 1
-  for (uint32_t turn = 0; first < p.images; turn++) {
-    const uint32_t images = min((uint32_t)p.of_images, p.images - first);
+  for (uint32_t turn = 0; first < p.planes; turn++) {
+    const uint32_t planes = min((uint32_t)p.of_planes, p.planes - first);
     if (HAS_BULK_COPY) {
       wait_for_bulk_copy_in(barrier, turn % 2);
     } else {
@@ -390,20 +358,20 @@ static __global__ void __launch_bounds__(MOST_STAGED_THREADS)
       __syncthreads();
     }
     divide_runs<E>(j, p, from.staged, from.count,
-                   (p.whole_rows ? (int32_t)images * length(b.od) : 1) * length(b.oh));
+                   (p.whole_rows ? (int32_t)planes * length(b.od) : 1) * length(b.oh));
     if (HAS_BULK_COPY) wait_for_bulk_copies_out();
     __syncthreads(); /* outputs may be overwritten, and cells */
-    const staged_runs<E> to = staged_results<E>(j, p, b, first);
+    const staged_runs<E> to = staged_cells_of<E>(j, p, b, first);
     first += p.step;
-    if (first < p.images) {
-      from = staged_outputs<E>(j, p, b, first);
+    if (first < p.planes) {
+      from = staged_outputs_of<E>(j, p, b, first);
       load_runs<E>(from, barrier);
     }
-    walk_units<K>(p, b, lane, images, to.staged);
+    walk_units<K>(p, b, lane, planes, to.staged);
     if (HAS_BULK_COPY) publish_stores();
     __syncthreads();
     if (p.padded)
-      write_padded(p, (char *)to.at, to.staged, images);
+      write_padded(p, (char *)to.at, to.staged, planes);
     else
       write_runs<E>(to);
   }
@@ -412,11 +380,23 @@ static __global__ void __launch_bounds__(MOST_STAGED_THREADS)
 
 /* --- On the host --- */
 
+/* Is this a problem for avg_rows?  Where many rows of a large plane follow each other in the same
+ * windows, that method was the faster one by a tenth to a third: it stores such a row only once in
+ * shared memory.  With small planes, or rows that are equal only from slice to slice, it was slower
+ * by a factor of two to six. */
+static bool fits_rows(const pg_problem &problem) {
+  const pg_facts &f = problem.facts;
+  enum { LARGE_PLANE = 8192, LONG_BAND = 4 };
+  const int64_t bands = f.h_windows > 1 ? 2 * f.pool.h.out : f.pool.h.out;
+  pg_tiling unused;
+  return f.cells >= LARGE_PLANE && f.pool.h.in >= LONG_BAND * bands &&
+         pg_cuda_avg_rows.fits(&problem, &unused);
+}
+
 static bool fits(const pg_problem *problem, pg_tiling *tiling) {
-  const pg_facts &f = problem->facts;
-  *tiling = f.channels_last ? tile_avg_channels(f) : tile_avg_planes(f);
+  *tiling = tile_avg_planes(problem->facts);
   avg_staged_launch l = {};
-  return plan_staged(*problem, &l);
+  return plan_staged(*problem, &l) && !fits_rows(*problem);
 }
 
 template <int WINDOWS, int DEEP, typename E>
@@ -446,14 +426,13 @@ static cudaError_t run_as(const pg_cuda_call *call) {
   if (!plan_staged(problem, &l)) return pg_cuda_avg_any.run(call);
   if (l.plan.padded && (uintptr_t)problem.args.avg_backward.grad_in % 16 != 0) {
     l.plan.padded = false;
-    l.plan.image_pitch = l.plan.image;
+    l.plan.plane_pitch = l.plan.plane;
   }
   const int64_t pair_bytes = 2 * (int64_t)sizeof(E);
   l.plan.pairs = l.plan.row % pair_bytes == 0 &&
                  (uintptr_t)problem.args.avg_backward.grad_in % pair_bytes == 0;
-  if (l.deep == 3) return run_kind<3, 3, E>(call, l);
   if (l.deep == 2) return run_kind<2, 2, E>(call, l);
-  return problem.facts.has_depth ? run_windows<1, E>(call, l) : run_windows<0, E>(call, l);
+  return l.deep == 1 ? run_windows<1, E>(call, l) : run_windows<0, E>(call, l);
 }
 
 static cudaError_t run(const pg_cuda_call *call) {

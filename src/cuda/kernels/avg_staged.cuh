@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a block of avg_staged.cu has: its box, where things are in its scratch, the tables that it
- * computes once for all its items, and its copies from and to global memory. */
+ * computes once for all its items, and where its items lie in global memory. */
 #ifndef PG_CUDA_AVG_STAGED_CUH_
 #define PG_CUDA_AVG_STAGED_CUH_
 
@@ -11,27 +11,22 @@
 
 enum { MOST_STAGED_COLUMNS = 4 /* of a lane */ };
 
-/* An image is a plane or, where channels are neighbours, all channels of an n.  A row has
- * W elements, or W times C. */
 struct avg_staged_plan {
-  uint32_t images;
-  pg_divider by_channels; /* of an image: those that are neighbours */
-  /* Items: boxes of whole rows, and several images if the box is all of them. */
-  int32_t of_images, of_d, of_h;
-  pg_divider by_boxes, by_h_items, by_of_images;
-  uint32_t step;   /* from the number of the images of an item to that of the block's next item */
+  uint32_t planes;
+  /* Items: boxes of whole rows, and several planes if the box is all of them. */
+  int32_t of_planes, of_d, of_h;
+  pg_divider by_boxes, by_h_items, by_of_planes;
+  uint32_t step;   /* from the first plane of an item to that of the block's next item */
   bool whole_rows; /* boxes have all rows of their slices, so they are one run of memory */
   /* Bytes: */
-  uint32_t row, slice, image;             /* of cells in global memory */
-  uint32_t out_row, out_slice, out_image; /* of outputs */
+  uint32_t row, slice, plane;             /* of cells in global memory */
+  uint32_t out_row, out_slice, out_plane; /* of outputs */
   uint32_t raw_pitch;                     /* from the outputs of a slice to the next staged ones */
-  uint32_t slice_pitch, image_pitch;      /* from staged cells to those of the next slice, image */
-  bool padded;                            /* staged images do not follow each other */
-  pg_divider by_image_groups;             /* of 16 bytes */
+  uint32_t slice_pitch, plane_pitch;      /* from staged cells to those of the next slice, plane */
+  bool padded;                            /* staged planes do not follow each other */
+  pg_divider by_plane_groups;             /* of 16 bytes */
   /* Lanes: */
-  int32_t out_columns; /* elements of a row of outputs */
-  int32_t columns;     /* elements of a row of cells */
-  bool pairs;          /* pairs of columns are aligned, and can be stored at once */
+  bool pairs; /* pairs of columns are aligned, and can be stored at once */
   int32_t out_rows_at_once, units_at_once;
   pg_divider by_out_columns, by_lanes;     /* by_lanes: of a unit */
   uint32_t start[MOST_STAGED_COLUMNS / 2]; /* pairs from a lane's first to its others */
@@ -46,7 +41,7 @@ struct avg_staged_plan {
   int32_t quotient_rows; /* of an item, at most */
 };
 
-/* The cells of each image that a block has, and the outputs that it reads. */
+/* The cells of each plane that a block has, and the outputs that it reads. */
 struct staged_box {
   pg_span d, h, od, oh;
 };
@@ -139,7 +134,7 @@ static __device__ __forceinline__ void prepare_quotient_rows(const avg_job &j,
   const int32_t tall = length(b.oh), deep = length(b.od);
 #pragma unroll 1
   for (int32_t i = threadIdx.x; i < p.quotient_rows; i += blockDim.x) {
-    scratch_at<float>(p.quotient)[i * p.pitch + p.out_columns] = 0;
+    scratch_at<float>(p.quotient)[i * p.pitch + j.w.out] = 0;
     if (p.one_divisor) continue;
     const int32_t slice = i / tall, od = b.od.begin + slice % deep, oh = b.oh.begin + i % tall;
     scratch_at<float>(p.factor)[i] =
@@ -147,100 +142,53 @@ static __device__ __forceinline__ void prepare_quotient_rows(const avg_job &j,
   }
 }
 
-/* --- Copies --- */
+/* --- Items --- */
 
-/* Runs that are the same distance apart, in global memory and in the scratch, where each begins at
- * the same distance from a multiple of 16 bytes. */
+/* The outputs of the box in planes from `first` on. */
 template <typename E>
-struct staged_runs {
-  E *at;
-  uint32_t bytes, distance; /* of a run; from one to the next in global memory */
-  uint32_t staged, pitch;   /* the first in the scratch, and from one to the next there */
-  uint32_t count;
-
-  __device__ __forceinline__ staged_run<E> run(uint32_t i) const {
-    return {(E *)((char *)at + (uint64_t)i * distance), bytes};
-  }
-  /* Calls element(run, its place, byte) for elements outside of whole groups of 16 bytes. */
-  template <typename F>
-  __device__ __forceinline__ void for_ends(F element) const {
-    enum { ENDS = 16 / sizeof(E) };
-#pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < count * ENDS; i += blockDim.x) {
-      const staged_run<E> r = run(i / ENDS);
-      const uint32_t place = staged + i / ENDS * pitch, byte = i % ENDS * (uint32_t)sizeof(E);
-      if (byte < r.head()) element(r, place, byte);
-      if (byte < r.bytes - r.tail()) element(r, place, r.tail() + byte);
-    }
-  }
-};
-
-/* All threads start to load runs; the barrier counts them. */
-template <typename E>
-static __device__ __forceinline__ void load_runs(const staged_runs<const E> &runs,
-                                                 uint32_t barrier) {
-  if (HAS_BULK_COPY) {
-#pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < runs.count; i += blockDim.x) {
-      const staged_run<const E> r = runs.run(i);
-      const uint32_t head = r.head();
-      bulk_copy_in(runs.staged + i * runs.pitch + head, (const char *)r.at + head, r.tail() - head,
-                   barrier);
-    }
-  } else {
-#pragma unroll 1
-    for (uint32_t i = 0; i < runs.count; i++) {
-      const staged_run<const E> r = runs.run(i);
-      const uint32_t to = runs.staged + i * runs.pitch;
-      r.for_groups([&](uint32_t byte) { copy_16_in(to + byte, (const char *)r.at + byte); });
-    }
-  }
-  runs.for_ends([](const staged_run<const E> &r, uint32_t place, uint32_t byte) {
-    shared_store_if(true, place + byte,
-                    __ldg((const bits_of_element<E> *)((const char *)r.at + byte)));
-  });
+static __device__ __forceinline__ staged_runs<const E> staged_outputs_of(const avg_job &j,
+                                                                         const avg_staged_plan &p,
+                                                                         const staged_box &b,
+                                                                         uint32_t first) {
+  const uint32_t planes = min((uint32_t)p.of_planes, p.planes - first);
+  staged_runs<const E> r;
+  r.at = (const E *)((const char *)j.grad + (uint64_t)first * p.out_plane +
+                     (uint64_t)b.od.begin * p.out_slice + (uint64_t)b.oh.begin * p.out_row);
+  r.count = p.whole_rows ? 1 : length(b.od);
+  r.bytes = p.whole_rows ? planes * length(b.od) * p.out_slice : length(b.oh) * p.out_row;
+  r.distance = p.out_slice;
+  r.staged = shared_address(scratch_at<uint32_t>(p.raw)) + (uint32_t)(uintptr_t)r.at % 16;
+  r.pitch = p.raw_pitch;
+  return r;
 }
 
-/* All threads start to write runs that are complete. */
 template <typename E>
-static __device__ __forceinline__ void write_runs(const staged_runs<E> &runs) {
-  if (HAS_BULK_COPY) {
-#pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < runs.count; i += blockDim.x) {
-      const staged_run<E> r = runs.run(i);
-      const uint32_t head = r.head();
-      bulk_copy_out((char *)r.at + head, runs.staged + i * runs.pitch + head, r.tail() - head);
-    }
-  } else {
-#pragma unroll 1
-    for (uint32_t i = 0; i < runs.count; i++) {
-      const staged_run<E> r = runs.run(i);
-      const uint32_t from = runs.staged + i * runs.pitch;
-      r.for_groups(
-          [&](uint32_t byte) { put_words((char *)r.at + byte, shared_load_16(from + byte)); });
-    }
-  }
-  runs.for_ends([](const staged_run<E> &r, uint32_t place, uint32_t byte) {
-    *(bits_of_element<E> *)((char *)r.at + byte) =
-        (bits_of_element<E>)shared_load_bits(place + byte, E());
-  });
+static __device__ __forceinline__ staged_runs<E> staged_cells_of(const avg_job &j,
+                                                                 const avg_staged_plan &p,
+                                                                 const staged_box &b,
+                                                                 uint32_t first) {
+  const uint32_t planes = min((uint32_t)p.of_planes, p.planes - first);
+  staged_runs<E> r;
+  r.at = (E *)((char *)j.in + (uint64_t)first * p.plane + (uint64_t)b.d.begin * p.slice +
+               (uint64_t)b.h.begin * p.row);
+  r.count = p.whole_rows ? 1 : length(b.d);
+  r.bytes = p.whole_rows ? planes * length(b.d) * p.slice : length(b.h) * p.row;
+  r.distance = p.slice;
+  r.staged = shared_address(scratch_at<uint32_t>(p.cells)) + (uint32_t)(uintptr_t)r.at % 16;
+  r.pitch = p.slice_pitch;
+  return r;
 }
 
-/* Images of whole groups of 16 bytes that follow each other in memory but not in the scratch. */
+/* Planes of whole groups of 16 bytes that follow each other in memory but not in the scratch. */
 static __device__ __forceinline__ void write_padded(const avg_staged_plan &p, char *to,
-                                                    uint32_t staged, uint32_t images) {
-  const uint32_t groups = p.by_image_groups.by;
+                                                    uint32_t staged, uint32_t planes) {
+  const uint32_t groups = p.by_plane_groups.by;
 #pragma unroll 4
-  for (uint32_t i = threadIdx.x; i < images * groups; i += blockDim.x) {
-    const uint32_t image = over(i, p.by_image_groups);
+  for (uint32_t i = threadIdx.x; i < planes * groups; i += blockDim.x) {
+    const uint32_t plane = over(i, p.by_plane_groups);
     put_words(to + (uint64_t)i * 16,
-              shared_load_16(staged + image * p.image_pitch + (i - image * groups) * 16));
+              shared_load_16(staged + plane * p.plane_pitch + (i - plane * groups) * 16));
   }
-}
-
-static __device__ __forceinline__ void init_staged_barrier(uint32_t barrier, uint32_t count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 #endif

@@ -77,4 +77,81 @@ static __device__ __forceinline__ void write_run(const staged_run<E> &run, uint3
   });
 }
 
+/* Runs that are the same distance apart, in global memory and in the scratch, where each begins at
+ * the same distance from a multiple of 16 bytes. */
+template <typename E>
+struct staged_runs {
+  E *at;
+  uint32_t bytes, distance; /* of a run; from one to the next in global memory */
+  uint32_t staged, pitch;   /* the first in the scratch, and from one to the next there */
+  uint32_t count;
+
+  __device__ __forceinline__ staged_run<E> run(uint32_t i) const {
+    return {(E *)((char *)at + (uint64_t)i * distance), bytes};
+  }
+  /* Calls element(run, its place, byte) for elements outside of whole groups of 16 bytes. */
+  template <typename F>
+  __device__ __forceinline__ void for_ends(F element) const {
+    enum { ENDS = 16 / sizeof(E) };
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < count * ENDS; i += blockDim.x) {
+      const staged_run<E> r = run(i / ENDS);
+      const uint32_t place = staged + i / ENDS * pitch, byte = i % ENDS * (uint32_t)sizeof(E);
+      if (byte < r.head()) element(r, place, byte);
+      if (byte < r.bytes - r.tail()) element(r, place, r.tail() + byte);
+    }
+  }
+};
+
+/* All threads of a block start to load runs, of which the barrier counts each. */
+template <typename E>
+static __device__ __forceinline__ void load_runs(const staged_runs<const E> &runs,
+                                                 uint32_t barrier) {
+  if (HAS_BULK_COPY) {
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < runs.count; i += blockDim.x) {
+      const staged_run<const E> r = runs.run(i);
+      const uint32_t head = r.head();
+      bulk_copy_in(runs.staged + i * runs.pitch + head, (const char *)r.at + head, r.tail() - head,
+                   barrier);
+    }
+  } else {
+#pragma unroll 1
+    for (uint32_t i = 0; i < runs.count; i++) {
+      const staged_run<const E> r = runs.run(i);
+      const uint32_t to = runs.staged + i * runs.pitch;
+      r.for_groups([&](uint32_t byte) { copy_16_in(to + byte, (const char *)r.at + byte); });
+    }
+  }
+  runs.for_ends([](const staged_run<const E> &r, uint32_t place, uint32_t byte) {
+    shared_store_if(true, place + byte,
+                    __ldg((const bits_of_element<E> *)((const char *)r.at + byte)));
+  });
+}
+
+/* All threads of a block start to write runs that are complete. */
+template <typename E>
+static __device__ __forceinline__ void write_runs(const staged_runs<E> &runs) {
+  if (HAS_BULK_COPY) {
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < runs.count; i += blockDim.x) {
+      const staged_run<E> r = runs.run(i);
+      const uint32_t head = r.head();
+      bulk_copy_out((char *)r.at + head, runs.staged + i * runs.pitch + head, r.tail() - head);
+    }
+  } else {
+#pragma unroll 1
+    for (uint32_t i = 0; i < runs.count; i++) {
+      const staged_run<E> r = runs.run(i);
+      const uint32_t from = runs.staged + i * runs.pitch;
+      r.for_groups(
+          [&](uint32_t byte) { put_words((char *)r.at + byte, shared_load_16(from + byte)); });
+    }
+  }
+  runs.for_ends([](const staged_run<E> &r, uint32_t place, uint32_t byte) {
+    *(bits_of_element<E> *)((char *)r.at + byte) =
+        (bits_of_element<E>)shared_load_bits(place + byte, E());
+  });
+}
+
 #endif
