@@ -17,8 +17,10 @@ enum {
   MOST_CELLS = 65536, /* of a box: places are 16-bit numbers, and sums a quarter of a cache */
   MOST_NAMED = 4096,  /* outputs of a box whose places are kept */
   BLOCK = 256,        /* outputs that are handled at once */
-  SMALL = 32,         /* outputs of planes that are handled several at once where they are added */
-  AHEAD = 4096        /* bytes of prefetching */
+  /* The outputs of planes that are handled several at once where they are added; with FLOAT, which
+   * need not be widened, that does not pay. */
+  SMALL = ELEMENT_IS_FLOAT ? 0 : 32,
+  AHEAD = 4096 /* bytes of prefetching */
 };
 
 /* Cells that follow each other: the place of the first one in the box, its position in its plane,

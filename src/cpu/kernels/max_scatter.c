@@ -435,7 +435,7 @@ static int64_t window_cells(const struct pg_pooling *p) {
 static int64_t cells_at_once(const struct pg_facts *f) {
   const int64_t shared = pg_mul_or_most(f->planes, f->cells) / LEAST_PLANES;
   if (names_few(f)) return most(CELLS_AT_ONCE, least(LEAST_CELLS, shared));
-  return most(CELLS_AT_ONCE / 2, least(CELLS_AT_ONCE, shared));
+  return ELEMENT_IS_FLOAT ? CELLS_AT_ONCE : most(CELLS_AT_ONCE / 2, least(CELLS_AT_ONCE, shared));
 }
 
 /* Boxes of whole planes fit into the first-level cache, unless the planes do not.  Where few cells
