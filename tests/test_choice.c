@@ -281,11 +281,18 @@ static const struct {
   const char *line, *method;
   int64_t planes, d, h, w;
 } boxes[] = {
-    /* scattering: whole planes of up to 4096 cells, several where they are small; where windows
-     * overlap up to 16384, and eight windows if that is more, up to 65536 */
+    /* scattering: whole planes of up to 4096 cells; where windows overlap up to 16384, and eight
+     * windows if that is more, up to 65536; where they are small several, and fewer if elements are
+     * not FLOAT */
     {"max_pool2d in=1x1x64x64 kernel=2", "scatter", 1, 1, 64, 64},
     {"max_pool2d in=1x1x64x65 kernel=2", "scatter", 1, 1, 32, 65},
     {"max_pool2d in=1x99x10x10 kernel=2", "scatter", 40, 1, 10, 10},
+    {"max_pool2d f16 in=1x99x10x10 kernel=2", "scatter", 10, 1, 10, 10},
+    {"max_pool2d in=7x99x10x10 kernel=2", "scatter", 40, 1, 10, 10},
+    {"max_pool2d bf16 in=7x99x10x10 kernel=2", "scatter", 20, 1, 10, 10},
+    {"max_pool2d bf16 in=9x99x10x10 kernel=10", "scatter", 55, 1, 10, 10},
+    {"max_pool2d bf16 in=1x15x128x129 kernel=10", "scatter", 1, 1, 64, 129},
+    {"max_pool2d bf16 in=1x16x128x129 kernel=10", "scatter", 1, 1, 128, 129},
     {"max_pool2d in=1x1x128x128 kernel=3 stride=2", "scatter", 1, 1, 128, 128},
     {"max_pool2d in=1x1x128x129 kernel=3 stride=2", "scatter", 1, 1, 64, 129},
     {"max_pool2d in=1x1x64x1024 kernel=2", "scatter", 1, 1, 16, 1024},
