@@ -428,6 +428,7 @@ static bool gather_fits(const struct pg_problem *problem, struct pg_tiling *tili
     return false;
   if (pg_mul_or_most(f->d_windows, pg_mul_or_most(f->h_windows, f->w_windows)) > MOST_SOURCES)
     return false;
+  if (f->grad_in_bytes < PATCHED_BYTES && f->cells / f->outputs >= FEW_OUTPUTS) return false;
   if (!low_halves_differ(p) ||
       mean_windows(&p->d) * mean_windows(&p->h) * mean_windows(&p->w) > MOST_MEAN_WINDOWS)
     return false;
