@@ -30,6 +30,8 @@ enum {
   /* Cells for each output from which on this is faster than sums that are written (measured). */
   IF_MOVED = 3,
   IF_ASIDE = 24,
+  IF_ROWS_ARE_SHORT = 6,
+  USUAL_OUTPUTS = 16,  /* of a row, times channels */
   AHEAD = 2048,        /* bytes of indices that are prefetched */
   WORTH_CLEARING = 512 /* bytes of gradInput */
 };
@@ -340,7 +342,8 @@ static int64_t longest_window(const struct pg_axis *axis) {
  * are longer than these, because outputs whose windows hang over cost more. */
 static int64_t band_of(const struct pg_axis *axis, int64_t cells, int64_t most_cells) {
   const int64_t stride = most(1, axis->stride);
-  const int64_t length = most(cells, 4 * longest_window(axis));
+  const bool apart = axis->kernel > 0 && pg_window_span(axis) < axis->stride;
+  const int64_t length = most(cells, apart ? stride : 4 * longest_window(axis));
   const int64_t whole = pg_ceil_div(length, stride) * stride;
   return most(1, least(axis->in, least(whole, most_cells)));
 }
@@ -369,7 +372,10 @@ static bool patch_fits(const struct pg_problem *problem, struct pg_tiling *tilin
   const struct pg_pooling *p = &f->pool;
   const struct pg_max_backward *a = &problem->args.max_backward;
   const bool aside = !ELEMENT_IS_FLOAT && !windows_are_apart(f);
-  const int64_t cells_for_each = ELEMENT_IS_FLOAT ? 0 : aside ? IF_ASIDE : IF_MOVED;
+  const int64_t cells_for_each = ELEMENT_IS_FLOAT                   ? 0
+                                 : !aside                           ? IF_MOVED
+                                 : p->c * p->w.out >= USUAL_OUTPUTS ? IF_ASIDE
+                                                                    : IF_ROWS_ARE_SHORT;
   if (!f->neighbours || p->c > MOST_CHANNELS || f->outputs == 0 || f->cells > MOST_POSITIONS ||
       p->w.in > (aside ? SUMS / p->c : MOST_CELLS) || f->grad_in_bytes >= PATCHED_BYTES ||
       f->cells / f->outputs < cells_for_each)
