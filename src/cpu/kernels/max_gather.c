@@ -218,6 +218,7 @@ struct soon {
 };
 
 static inline void prefetch_soon(const struct soon *s, int64_t w) {
+  if (s->grad == NULL) return; /* nothing is prefetched in this way */
   const char *grad = s->grad + w * s->grad_bytes, *index = s->index + w * s->index_bytes;
   for (int64_t i = 0; i < s->grad_bytes; i += LINE) __builtin_prefetch(grad + i, 0, 2);
   for (int64_t i = 0; i < s->index_bytes; i += LINE) __builtin_prefetch(index + i, 0, 2);
