@@ -79,8 +79,8 @@ static void pairs_need_windows_that_slide_by_two(void **state) {
 static void max_takes_channels_last(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc", {"channels_last", "scatter"}},
-      {"max_pool2d bf16 in=1x2x8x8 kernel=2 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc", {"patch", "channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x2x8x8 kernel=2 nhwc", {"patch", "channels_last", "scatter"}},
       {"max_pool2d bf16 in=1x1x8x8 kernel=2 nhwc", {"scatter"}},
       {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc grad_out=permuted", {"scatter"}},
       {"max_pool2d bf16 in=1x4x8x8 kernel=2 nhwc indices=permuted", {"scatter"}},
@@ -89,8 +89,8 @@ static void max_takes_channels_last(void **state) {
       {"max_pool2d bf16 in=1x512x64x2 kernel=2x1 nhwc", {"gather", "channels_last", "scatter"}},
       {"max_pool2d bf16 in=1x4x262140x8192 kernel=1x3 nhwc", {"channels_last", "scatter"}},
       {"max_pool2d bf16 in=1x4x262143x8192 kernel=1x3 nhwc", {"scatter"}},
-      {"max_pool2d bf16 in=1x4x1x8192 kernel=1x3 nhwc", {"channels_last", "scatter"}},
-      {"max_pool2d bf16 in=1x4x1x8193 kernel=1x3 nhwc", {"scatter"}},
+      {"max_pool2d bf16 in=1x4x1x8192 kernel=1x2 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x4x1x8193 kernel=1x2 nhwc", {"scatter"}},
   };
   CHECK_ROWS(rows);
 }
@@ -104,7 +104,8 @@ static void one_cell_takes_copies(void **state) {
       {"max_pool2d bf16 in=2x3x8x9 kernel=1 stride=1x2", {"scatter"}},
       {"max_pool2d bf16 in=2x3x8x9 kernel=1x2 stride=1", {"scatter"}},
       {"max_pool2d bf16 in=2x3x8x9 kernel=1 grad_in=rows", {"scatter"}},
-      {"max_pool2d f32 in=2x3x8x9 kernel=1 nhwc", {"one_cell", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=2x3x8x9 kernel=1 nhwc",
+       {"one_cell", "patch", "channels_last", "scatter"}},
       {"max_pool2d f32 in=2x3x8x9 kernel=1 nhwc grad_in=rows", {"channels_last", "scatter"}},
       {"adaptive_max_pool3d f16 in=2x3x4x8x9 out=4x8x9", {"one_cell", "scatter"}},
       {"adaptive_max_pool3d f16 in=2x3x4x8x9 out=4x8x8", {"scatter"}},
@@ -112,24 +113,51 @@ static void one_cell_takes_copies(void **state) {
   CHECK_ROWS(rows);
 }
 
-/* There must be 48 channels, and at most two and a half windows of a cell in the mean, whose cells
- * have other low halves of their positions. */
+/* There must be 32 channels, and at most two and a half windows of a cell in the mean, or few for
+ * so many outputs, whose cells have other low halves of their positions. */
 static void gather_takes_few_windows(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"max_pool2d bf16 in=1x48x8x8 kernel=2 nhwc", {"gather", "channels_last", "scatter"}},
-      {"max_pool2d bf16 in=1x47x8x8 kernel=2 nhwc", {"channels_last", "scatter"}},
-      {"max_pool2d f32 in=1x48x9x9 kernel=3 stride=2 nhwc", {"gather", "channels_last", "scatter"}},
-      {"max_pool2d f32 in=1x48x9x9 kernel=2 stride=1 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x32x8x8 kernel=2 nhwc",
+       {"gather", "patch", "channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x31x8x8 kernel=2 nhwc", {"patch", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x48x9x9 kernel=3 stride=2 nhwc",
+       {"gather", "patch", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x48x9x9 kernel=2 stride=1 nhwc", {"patch", "channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x48x9x9 kernel=2 stride=1 nhwc",
+       {"gather", "channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x48x9x9 kernel=5 stride=1 nhwc", {"channels_last", "scatter"}},
       {"adaptive_max_pool2d f16 in=1x48x17x23 out=12x31 grad_out=permuted grad_in=permuted "
        "indices=permuted",
-       {"channels_last", "scatter"}},
+       {"gather", "channels_last", "scatter"}},
       {"adaptive_max_pool2d f16 in=1x48x256x256 out=1x2 grad_out=permuted grad_in=permuted "
        "indices=permuted",
        {"gather", "channels_last", "scatter"}},
       {"adaptive_max_pool2d f16 in=1x48x257x256 out=1x2 grad_out=permuted grad_in=permuted "
        "indices=permuted",
        {"channels_last", "scatter"}},
+  };
+  CHECK_ROWS(rows);
+}
+
+/* gradInput must be smaller than 4 MiB, and every tensor dense.  Of 16-bit elements there must be 3
+ * for each output, and 24 if windows overlap, or 6 if rows of outputs are short.  From 32 on there
+ * is nothing to gather. */
+static void patch_takes_few_outputs(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {"max_pool2d bf16 in=1x2x6x6 kernel=1x2 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x2x6x6 kernel=1x3 nhwc", {"patch", "channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x2x24x24 kernel=6 stride=5 nhwc",
+       {"patch", "channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x2x20x20 kernel=5 stride=4 nhwc",
+       {"patch", "channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x4x19x19 kernel=4 nhwc stride=3", {"channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x2x19x19 kernel=4 nhwc stride=3", {"patch", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x2x19x19 kernel=4 nhwc grad_in=rows", {"channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x2048x8x8 kernel=8 nhwc", {"patch", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x2049x8x8 kernel=8 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x1024x32x32 kernel=8 nhwc", {"gather", "channels_last", "scatter"}},
   };
   CHECK_ROWS(rows);
 }
@@ -391,6 +419,7 @@ int main(void) {
       cmocka_unit_test(max_takes_channels_last),
       cmocka_unit_test(one_cell_takes_copies),
       cmocka_unit_test(gather_takes_few_windows),
+      cmocka_unit_test(patch_takes_few_outputs),
       cmocka_unit_test(one_window_takes_planes_of_one_quotient),
       cmocka_unit_test(columns_take_few_windows),
       cmocka_unit_test(divisors_that_floats_do_not_hold_are_left_to_any),

@@ -13,16 +13,22 @@
  * room for the rows that one row of cells needs, or, so that a box may have several slices of
  * cells, for all of its rows.
  *
+ * Where the number of windows changes from cell to cell, all cells look at as many outputs as one
+ * may need: an output in whose window a cell does not lie cannot name it.
+ *
  * If an index lies outside its window, the box is scattered. */
 #include "core/checked.h"
 #include "cpu/kernels/max_staging.h"
 
-/* With more windows of each cell scattering is faster (measured). */
+/* So few windows of each cell always pay. */
 #define MOST_MEAN_WINDOWS 2.5
+#define TAPS_OF_AN_OUTPUT 20.0
+/* With more windows of a cell along W, in the mean, the number of windows changes often. */
+#define RUNS_ARE_SHORT 1.4
 
 enum {
   PLACES = 76 << 10,             /* for staged outputs, times channels */
-  LEAST_CHANNELS = 48,           /* what a cell takes to begin must pay (measured) */
+  LEAST_CHANNELS = 32,           /* what a cell takes to begin must pay (measured) */
   CUT_CHANNELS = 32,             /* channels are cut into multiples of this: whole lines */
   MOST_CELLS = 8192,             /* of a box: so many can be scattered plane by plane */
   MOST_CELLS_OF_PLANE = 1 << 24, /* so large are numbers that remainder_of takes */
@@ -48,6 +54,7 @@ struct gather {
   int64_t planes;       /* channels of the box */
   int64_t pitch;        /* the places of a row of outputs */
   int64_t slices, rows; /* of outputs for which there are places */
+  bool alike;           /* all cells are computed as if they lay in as many windows */
   struct staged_slice staged[MOST_SLICES];
   struct pg_box_cover cover;
   struct width_windows windows;
@@ -56,6 +63,27 @@ struct gather {
   _Alignas(LINE) element grad[PLACES + TWO_VECTORS];
 };
 _Static_assert(sizeof(struct gather) <= PG_SCRATCH_METHOD, "gathering needs more scratch");
+
+/* --- Windows --- */
+
+/* The most cells of an axis that a window holds. */
+static int64_t longest_window(const struct pg_axis *axis) {
+  const int64_t length =
+      axis->kernel == 0 ? pg_ceil_div(axis->in, axis->out) + 1 : pg_window_span(axis) + 1;
+  return least(axis->in, length);
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+  return b == 0 ? a : common_divisor(b, a % b);
+}
+
+/* How many windows a cell lies in along an axis, in the mean.  Two adaptive windows share a cell
+ * unless one ends where the other begins. */
+static double mean_windows(const struct pg_axis *axis) {
+  if (axis->kernel > 0) return (double)axis->out * (double)longest_window(axis) / (double)axis->in;
+  const int64_t shared = axis->out - common_divisor(axis->in, axis->out);
+  return (double)(axis->in + shared) / (double)axis->in;
+}
 
 /* --- Staging --- */
 
@@ -90,26 +118,25 @@ static struct bounds bounds_of(const struct pg_pooling *p, const struct pg_row_w
                          .per_row = all(1 / (float)p->w.in * less)};
 }
 
-/* Do indices lie in their window?  This is what is left of them. */
-static inline truths lie_in(const struct bounds *b, ints left, ints width) {
+/* Do indices lie in their window?  This is what is left of them.  In one slice and few rows, which
+ * the compiler knows, multiples of rows are subtracted. */
+static inline __attribute__((always_inline)) truths lie_in(const struct bounds *b, ints left,
+                                                           ints width, const int64_t rows) {
+  if (rows > 0) return below(folded(left, b->row, rows), width);
   truths fine = below(left, b->in_slices);
   if (b->slices > 1) left = remainder_of(left, b->per_slice, b->slice);
-  if (b->rows > 2) {
+  if (b->rows > 1) {
     fine = both(fine, below(left, b->in_rows));
     left = remainder_of(left, b->per_row, b->row);
-  } else if (b->rows == 2) {
-    left = least_u(left, sub_i(left, b->row));
   }
   return both(fine, below(left, width));
 }
 
 /* Stages an output's channels.  0 is added to the gradients, which changes -0.  True in the lanes
  * whose indices all lie in the window; the high halves of 64-bit indices are collected. */
-static inline __attribute__((always_inline)) truths stage_output(struct gather *k,
-                                                                 const struct output *o,
-                                                                 const struct bounds *b,
-                                                                 const bool is_i64, int64_t at,
-                                                                 ints *high) {
+static inline __attribute__((always_inline)) truths stage_output(
+    struct gather *k, const struct output *o, const struct bounds *b, const bool is_i64,
+    const int64_t rows, int64_t at, ints *high) {
   const ints first = all_i(o->first), width = all_i(o->width);
   truths fine = below(all_i(0), all_i(1));
   int64_t c = 0;
@@ -117,7 +144,7 @@ static inline __attribute__((always_inline)) truths stage_output(struct gather *
   for (; c + LANES <= k->planes; c += LANES) {
     x = load_index(o->index, is_i64, c, SOON, high);
     __builtin_prefetch(o->grad + c + SOON);
-    fine = both(fine, lie_in(b, sub_i(x, first), width));
+    fine = both(fine, lie_in(b, sub_i(x, first), width, rows));
     store_words(k->index + at + c, x);
     store_packed(k->grad + at + c, pack_exact(add(zeros(), load_elements(o->grad + c))));
   }
@@ -126,12 +153,12 @@ static inline __attribute__((always_inline)) truths stage_output(struct gather *
   if (!load_last_index(o->index, is_i64, c, left, &x)) return none();
   store_words(k->index + at + c, x);
   store_packed(k->grad + at + c, pack_exact(add(zeros(), load_part(o->grad + c, left))));
-  return every(lie_in(b, sub_i(x, first), width), left) ? fine : none();
+  return every(lie_in(b, sub_i(x, first), width, rows), left) ? fine : none();
 }
 
 static inline __attribute__((always_inline)) bool stage_outputs_of_type(
     struct gather *k, const struct output_row *row, const struct pg_row_windows *r, int64_t at,
-    const bool is_i64) {
+    const bool is_i64, const int64_t rows) {
   const struct pg_pooling *p = k->pool;
   const struct bounds b = bounds_of(p, r);
   const int64_t top = (r->d.begin * p->h.in + r->h.begin) * p->w.in;
@@ -143,11 +170,21 @@ static inline __attribute__((always_inline)) bool stage_outputs_of_type(
   for (int64_t ow = 0; ow < p->w.out; ow++, at += k->planes) {
     o.first = (int32_t)top + k->windows.start[ow];
     o.width = k->windows.length[ow];
-    fine = both(fine, stage_output(k, &o, &b, is_i64, at, &high));
+    fine = both(fine, stage_output(k, &o, &b, is_i64, rows, at, &high));
     o.grad += grad;
     o.index = (const char *)o.index + index;
   }
   return every(fine, LANES) && high_halves_are_zero(high);
+}
+
+static inline __attribute__((always_inline)) bool stage_outputs_of_rows(
+    struct gather *k, const struct output_row *row, const struct pg_row_windows *r, int64_t at,
+    const bool is_i64) {
+  const int64_t rows = pg_length(r->d) == 1 ? pg_length(r->h) : 0;
+  return rows == 1   ? stage_outputs_of_type(k, row, r, at, is_i64, 1)
+         : rows == 2 ? stage_outputs_of_type(k, row, r, at, is_i64, 2)
+         : rows == 3 ? stage_outputs_of_type(k, row, r, at, is_i64, 3)
+                     : stage_outputs_of_type(k, row, r, at, is_i64, 0);
 }
 
 /* Stages the row (od, oh) of outputs.  False when an index lies outside its window. */
@@ -156,8 +193,8 @@ static bool stage_outputs(struct gather *k, const struct pg_max_plane *t, int64_
   const struct output_row row = output_row_of(t, od, oh, (struct pg_range){0, k->pool->w.out});
   const int64_t at = (od % k->slices * k->rows + oh % k->rows) * k->pitch;
   if (pg_length(r.d) < 1 || pg_length(r.h) < 1) return false; /* windows in the padding */
-  return k->args->index_bytes == 8 ? stage_outputs_of_type(k, &row, &r, at, true)
-                                   : stage_outputs_of_type(k, &row, &r, at, false);
+  return k->args->index_bytes == 8 ? stage_outputs_of_rows(k, &row, &r, at, true)
+                                   : stage_outputs_of_rows(k, &row, &r, at, false);
 }
 
 /* Stages the rows of outputs, from the first to the one before `end`, in whose windows a row of
@@ -173,12 +210,28 @@ static bool stage_rows(struct gather *k, const struct pg_max_plane *t, int64_t o
 
 /* --- Cells --- */
 
+/* Outputs that are staged soon, and how much of them is prefetched for each cell: memory is read
+ * while cells are computed, too. */
+struct soon {
+  const char *grad, *index;
+  int64_t grad_bytes, index_bytes;
+};
+
+static inline void prefetch_soon(const struct soon *s, int64_t w) {
+  if (s->grad == NULL) return; /* nothing is prefetched in this way */
+  const char *grad = s->grad + w * s->grad_bytes, *index = s->index + w * s->index_bytes;
+  for (int64_t i = 0; i < s->grad_bytes; i += LINE) __builtin_prefetch(grad + i, 0, 2);
+  for (int64_t i = 0; i < s->index_bytes; i += LINE) __builtin_prefetch(index + i, 0, 2);
+}
+
 /* The outputs in whose windows a row of cells lies: where each row of them is staged, and how many
  * channels they have. */
 struct row_sources {
   const element *grad;
   const uint16_t *index;
   int64_t planes, rows;
+  int64_t last; /* the last output of a row that may be the first of a cell */
+  struct soon soon;
   int32_t at[MOST_SOURCES];
 };
 
@@ -243,8 +296,10 @@ static inline __attribute__((always_inline)) void make_run(const struct row_sour
                                                            const int64_t count) {
   const int64_t planes = r->planes;
   for (; w.begin < w.end; w.begin++, t.to += t.stride) {
-    const struct cell x = {all_words((int32_t)(position + w.begin)), first[w.begin] * planes};
+    const struct cell x = {all_words((int32_t)(position + w.begin)),
+                           least(first[w.begin], r->last) * planes};
     const int64_t cells = t.stride == planes ? pg_length(w) : 1;
+    prefetch_soon(&r->soon, w.begin);
     if (rows * count == 0)
       memset(t.to, 0, (size_t)planes * sizeof *t.to);
     else
@@ -252,27 +307,45 @@ static inline __attribute__((always_inline)) void make_run(const struct row_sour
   }
 }
 
-/* The same for cells that lie in any number of windows; of the usual ones the compiler knows it. */
-static void make_cells(const struct pg_cover *m, const struct row_sources *r, int64_t position,
-                       struct pg_range w, struct cells_to t) {
-  const int64_t end = w.end, rows = r->rows;
+/* The same; of the usual numbers of windows the compiler knows which they are. */
+static void make_usual_run(const struct row_sources *r, const int32_t *first, int64_t position,
+                           struct pg_range w, struct cells_to t, int64_t count) {
+  const int64_t rows = r->rows;
+  if (rows == 1 && count == 1)
+    make_run(r, first, position, w, t, 1, 1);
+  else if (rows == 1 && count == 2)
+    make_run(r, first, position, w, t, 1, 2);
+  else if (rows == 2 && count == 1)
+    make_run(r, first, position, w, t, 2, 1);
+  else if (rows == 2 && count == 2)
+    make_run(r, first, position, w, t, 2, 2);
+  else if (rows == 3 && count == 3)
+    make_run(r, first, position, w, t, 3, 3);
+  else
+    make_run(r, first, position, w, t, rows, count);
+}
+
+/* The same for cells that lie in any number of windows.  If `alike`, they are computed as if they
+ * all lay in as many windows as one can: what outputs name no cell of their windows costs less than
+ * runs of one or two cells. */
+static void make_cells(const struct pg_cover *m, bool alike, struct row_sources *r,
+                       int64_t position, struct pg_range w, struct cells_to t) {
+  const int64_t end = w.end;
+  r->last = pg_length(m->outputs) - (alike ? m->most : 0);
+  if (alike) {
+    make_usual_run(r, m->first, position, w, t, m->most);
+    return;
+  }
   for (; w.begin < end; t.to += pg_length(w) * t.stride, w.begin = w.end) {
     const int64_t count = m->count[w.begin];
     for (w.end = w.begin + 1; w.end < end && m->count[w.end] == count;) w.end++;
-    if (rows == 1 && count == 1)
-      make_run(r, m->first, position, w, t, 1, 1);
-    else if (rows == 1 && count == 2)
-      make_run(r, m->first, position, w, t, 1, 2);
-    else if (rows == 2 && count == 1)
-      make_run(r, m->first, position, w, t, 2, 1);
-    else
-      make_run(r, m->first, position, w, t, rows, count);
+    make_usual_run(r, m->first, position, w, t, count);
   }
 }
 
 /* Computes the row of cells that begins at `to`, past the caches: some at once in the room of the
  * writer. */
-static void make_cells_nontemporal(struct gather *k, const struct row_sources *r, int64_t position,
+static void make_cells_nontemporal(struct gather *k, struct row_sources *r, int64_t position,
                                    element *to) {
   const int64_t width = k->pool->w.in, stride = k->grad_in.strides->of[PG_W];
   const int64_t bytes = r->planes * (int64_t)sizeof(element);
@@ -280,9 +353,27 @@ static void make_cells_nontemporal(struct gather *k, const struct row_sources *r
   for (int64_t w = 0; w < width; w += at_once) {
     const struct pg_range some = {w, least(width, w + at_once)};
     element *room = (element *)(void *)writer_place(&k->writer, to + w * stride);
-    make_cells(&k->cover.w, r, position, some, (struct cells_to){room, r->planes, TWO_VECTORS});
+    make_cells(&k->cover.w, k->alike, r, position, some,
+               (struct cells_to){room, r->planes, TWO_VECTORS});
     writer_advance(&k->writer, pg_length(some) * bytes);
   }
+}
+
+/* The part of the row of outputs behind this one that is prefetched with row h of cells. */
+static struct soon soon_of(const struct gather *k, const struct pg_max_plane *t, int64_t od,
+                           int64_t oh, int64_t h) {
+  const struct pg_pooling *p = k->pool;
+  const int64_t parts = most(1, p->h.in / p->h.out), cells = p->w.in * parts;
+  const int64_t outputs = p->w.out * k->planes;
+  const int64_t bytes = outputs * k->args->index_bytes;
+  if (oh >= p->h.out || outputs <= SOON || bytes < cells * LINE) return (struct soon){.grad = NULL};
+  const struct output_row o = output_row_of(t, od, oh, (struct pg_range){0, p->w.out});
+  const int64_t grad = pg_ceil_div(outputs * (int64_t)sizeof *o.grad, cells);
+  const int64_t index = pg_ceil_div(bytes, cells), at = h % parts;
+  return (struct soon){.grad = (const char *)o.grad + at * p->w.in * grad,
+                       .index = (const char *)o.index + at * p->w.in * index,
+                       .grad_bytes = grad,
+                       .index_bytes = index};
 }
 
 /* Computes row h of slice d of the box, counted from its first.  False when an index lies outside
@@ -299,12 +390,13 @@ static bool make_row(struct gather *k, const struct pg_max_plane *t, int64_t d, 
     for (int64_t oh = first; oh < end; oh++)
       r.at[r.rows++] = (int32_t)((od % k->slices * k->rows + oh % k->rows) * k->pitch);
   }
+  if (md->count[d] > 0 && p->d.out == 1) r.soon = soon_of(k, t, md->outputs.begin, end, h);
   const int64_t row = (t->box->d.begin + d) * p->h.in + t->box->h.begin + h;
   const int64_t position = row * p->w.in;
   if (k->grad_in.nontemporal)
     make_cells_nontemporal(k, &r, position, to);
   else
-    make_cells(&k->cover.w, &r, position, k->cover.w.cells,
+    make_cells(&k->cover.w, k->alike, &r, position, k->cover.w.cells,
                (struct cells_to){to, k->grad_in.strides->of[PG_W], 0});
   return true;
 }
@@ -345,6 +437,7 @@ static void gather_items(const void *args, int64_t begin, int64_t end, struct pg
   k->slices = most(1, facts->d_windows);
   k->rows =
       stages_slices(facts, task->choice.tiling.planes) ? k->pool->h.out : most(1, facts->h_windows);
+  k->alike = facts->cells <= LOW_HALVES && mean_windows(&k->pool->w) >= RUNS_ARE_SHORT;
   writer_clear(&k->writer);
   pg_box_cover_begin(&k->cover);
   clear_windows(&k->windows);
@@ -361,25 +454,6 @@ static void gather_items(const void *args, int64_t begin, int64_t end, struct pg
 }
 
 /* --- The method --- */
-
-/* The most cells of an axis that a window holds. */
-static int64_t longest_window(const struct pg_axis *axis) {
-  const int64_t length =
-      axis->kernel == 0 ? pg_ceil_div(axis->in, axis->out) + 1 : pg_window_span(axis) + 1;
-  return least(axis->in, length);
-}
-
-static int64_t common_divisor(int64_t a, int64_t b) {
-  return b == 0 ? a : common_divisor(b, a % b);
-}
-
-/* How many windows a cell lies in along an axis, in the mean.  Two adaptive windows share a cell
- * unless one ends where the other begins. */
-static double mean_windows(const struct pg_axis *axis) {
-  if (axis->kernel > 0) return (double)axis->out * (double)longest_window(axis) / (double)axis->in;
-  const int64_t shared = axis->out - common_divisor(axis->in, axis->out);
-  return (double)(axis->in + shared) / (double)axis->in;
-}
 
 /* Have the positions of a window's cells different low halves?  Those of one slice do if there are
  * fewer than 65536 from the first to the last, and those of two slices if the slices are further
@@ -413,10 +487,24 @@ static struct pg_tiling gather_tiling(const struct pg_facts *f, int64_t channels
   if (stages_slices(f, channels)) t.d = most(1, pg_ceil_div(p->d.in, parts));
   const int64_t items = pg_mul_or_most(groups, pg_ceil_div(p->d.in, t.d));
   if (p->d.in == 1 || t.d == 1)
-    t.h = most(least(4, p->h.in), pg_ceil_div(p->h.in, pg_ceil_div(ITEMS, most(1, items))));
+    t.h = most(least(4 * most(1, f->h_windows), p->h.in),
+               pg_ceil_div(p->h.in, pg_ceil_div(ITEMS, most(1, items))));
   t.h = least(t.h, most(1, MOST_CELLS / p->w.in));
   t.d = least(t.d, most(1, MOST_CELLS / (p->w.in * t.h)));
   return pg_tile_boxes(p, &t);
+}
+
+/* Is this faster than adding each output where it belongs?  That costs as much as looking at about
+ * TAPS_OF_AN_OUTPUT windows of a cell (measured). */
+static bool pays(const struct pg_facts *f) {
+  const struct pg_pooling *p = &f->pool;
+  const bool patched = f->grad_in_bytes < PATCHED_BYTES;
+  if (patched && f->cells / f->outputs >= FEW_OUTPUTS) return false;
+  if (mean_windows(&p->d) * mean_windows(&p->h) * mean_windows(&p->w) <= MOST_MEAN_WINDOWS)
+    return true;
+  const double taps = (double)(f->d_windows * f->h_windows * f->w_windows);
+  return !(patched && ELEMENT_IS_FLOAT) &&
+         taps <= 1 + TAPS_OF_AN_OUTPUT * (double)f->outputs / (double)f->cells;
 }
 
 static bool gather_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
@@ -428,9 +516,7 @@ static bool gather_fits(const struct pg_problem *problem, struct pg_tiling *tili
     return false;
   if (pg_mul_or_most(f->d_windows, pg_mul_or_most(f->h_windows, f->w_windows)) > MOST_SOURCES)
     return false;
-  if (!low_halves_differ(p) ||
-      mean_windows(&p->d) * mean_windows(&p->h) * mean_windows(&p->w) > MOST_MEAN_WINDOWS)
-    return false;
+  if (!low_halves_differ(p) || !pays(f)) return false;
   const int64_t channels = channels_at_once(f);
   if (channels < least(p->c, CUT_CHANNELS)) return false;
   *tiling = gather_tiling(f, channels);

@@ -9,8 +9,11 @@
 #include "cpu/method.h"
 
 enum {
-  STAGED = 8192,      /* places for staged outputs */
-  STAGED_WIDTH = 4096 /* the most outputs in one row */
+  STAGED = 8192,       /* places for staged outputs */
+  STAGED_WIDTH = 4096, /* the most outputs in one row */
+  /* A smaller gradInput may be computed where it is: memory takes its zeros through the caches. */
+  PATCHED_BYTES = 4 << 20,
+  FEW_OUTPUTS = 32 /* or more cells for each of them: patching is then faster than gathering */
 };
 
 /* The most cells of a plane whose positions are compared as 32-bit numbers. */

@@ -3,14 +3,18 @@
 #include "cpu/kernels/variant.h"
 #include "cpu/method.h"
 
-extern const struct pg_cpu_method VARIANT(max_one_cell), VARIANT(max_gather),
+extern const struct pg_cpu_method VARIANT(max_one_cell), VARIANT(max_gather), VARIANT(max_patch),
     VARIANT(max_channels_last), VARIANT(max_pairs), VARIANT(max_scatter);
 extern const struct pg_cpu_method VARIANT(avg_one_window), VARIANT(avg_columns), VARIANT(avg_rows),
     VARIANT(avg_any);
 
-static const struct pg_cpu_method *const max_backward[] = {
-    &VARIANT(max_one_cell), &VARIANT(max_gather),  &VARIANT(max_channels_last),
-    &VARIANT(max_pairs),    &VARIANT(max_scatter), NULL};
+static const struct pg_cpu_method *const max_backward[] = {&VARIANT(max_one_cell),
+                                                           &VARIANT(max_gather),
+                                                           &VARIANT(max_patch),
+                                                           &VARIANT(max_channels_last),
+                                                           &VARIANT(max_pairs),
+                                                           &VARIANT(max_scatter),
+                                                           NULL};
 
 static const struct pg_cpu_method *const avg_backward[] = {
     &VARIANT(avg_one_window), &VARIANT(avg_columns), &VARIANT(avg_rows), &VARIANT(avg_any), NULL};
