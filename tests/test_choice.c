@@ -138,15 +138,15 @@ static void gather_takes_few_windows(void **state) {
 static void one_window_takes_planes_of_one_quotient(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"avg_pool2d in=8x8x8x8 kernel=8", {"one_window", "rows", "any"}},
+      {"avg_pool2d in=8x8x8x8 kernel=8", {"one_window", "bundles", "rows", "any"}},
       {"avg_pool2d in=1x1x8x8 kernel=8", {"one_window", "rows", "any"}},
       {"avg_pool2d in=2x3x8x8 kernel=8 grad_out=permuted grad_in=permuted",
        {"one_window", "rows", "any"}},
-      {"avg_pool2d in=8x8x8x8 kernel=7x8", {"rows", "any"}},
-      {"avg_pool2d in=8x8x8x8 kernel=8x7", {"rows", "any"}},
+      {"avg_pool2d in=8x8x8x8 kernel=7x8", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=8x8x8x8 kernel=8x7", {"bundles", "rows", "any"}},
       {"avg_pool2d in=8x8x8x8 kernel=8 grad_in=rows", {"rows", "any"}},
-      {"adaptive_avg_pool3d in=8x8x2x4x4 out=1x1x1", {"one_window", "rows", "any"}},
-      {"adaptive_avg_pool3d in=8x8x2x4x4 out=2x1x1", {"rows", "any"}},
+      {"adaptive_avg_pool3d in=8x8x2x4x4 out=1x1x1", {"one_window", "bundles", "rows", "any"}},
+      {"adaptive_avg_pool3d in=8x8x2x4x4 out=2x1x1", {"bundles", "rows", "any"}},
       {"avg_pool2d in=16x4x1x1 kernel=1", {"one_window", "one_cell", "rows", "any"}},
       {"adaptive_avg_pool3d f64 in=8x8x2x4x4 out=1x1x1", {"one_window", "any"}},
       {"adaptive_avg_pool3d f64 in=7x9x2x4x4 out=1x1x1 grad_out=permuted grad_in=permuted",
@@ -175,8 +175,8 @@ static void one_cell_takes_quotients(void **state) {
   CHECK_ROWS(rows);
 }
 
-/* Blocks are small, follow each other, and fill bundles; fewer than 16 bundles are enough for short
- * rows and more than five windows along all axes together. */
+/* Blocks are small, follow each other, and fill two bundles at least, or 16 if rows have 32 cells.
+ * Columns are better at up to five windows along all axes together. */
 static void bundles_take_small_planes(void **state) {
   (void)state;
 #define LAST " grad_out=permuted grad_in=permuted"
@@ -188,9 +188,11 @@ static void bundles_take_small_planes(void **state) {
       {"avg_pool2d in=24x16x9x9 kernel=3 stride=1" LAST, {"rows", "any"}},
       {"avg_pool2d in=8x3x9x9 kernel=3 stride=1 grad_in=rows", {"rows", "any"}},
       {"avg_pool2d in=8x3x9x9 kernel=3 stride=1 grad_out=rows", {"rows", "any"}},
-      {"avg_pool2d in=8x3x9x9 kernel=3 stride=2", {"rows", "any"}}, /* 1 + 2 + 2 windows */
-      {"avg_pool2d in=8x32x9x9 kernel=3 stride=2", {"bundles", "rows", "any"}},
-      {"avg_pool2d in=8x30x9x9 kernel=3 stride=2", {"rows", "any"}},
+      {"avg_pool2d in=8x3x9x11 kernel=3 stride=2", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=8x3x9x12 kernel=3 stride=2", {"columns", "rows", "any"}},
+      {"avg_pool2d in=8x3x9x12 kernel=3x5 stride=2", {"bundles", "columns", "rows", "any"}},
+      {"avg_pool2d in=8x31x9x32 kernel=4 stride=1", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=8x30x9x32 kernel=4 stride=1", {"rows", "any"}},
       {"avg_pool2d in=8x3x9x32 kernel=4 stride=1", {"rows", "any"}},
       {"avg_pool2d in=8x3x9x31 kernel=4 stride=1", {"bundles", "rows", "any"}},
       {"avg_pool2d in=8x3x128x24 kernel=4 stride=1", {"bundles", "rows", "any"}},

@@ -303,12 +303,15 @@ static void bundles_items(const void *args, int64_t begin, int64_t end,
 }
 
 /* Is it faster than the other methods (measured)?  Bundles must be nearly full, and enough for all
- * threads: the fewer windows there are, and the longer rows, the less is there to gain. */
-static bool bundles_are_faster(const struct pg_facts *f, int64_t blocks) {
+ * threads if rows are so long that other methods fill vectors with them.  avg_columns.c is faster
+ * at few windows, unless many rows of cells lie in the same ones. */
+static bool bundles_are_faster(const struct pg_facts *f, int64_t unit) {
+  enum { COLUMN = 12, FEW_WINDOWS = 5 };
+  const struct pg_axis *h = &f->pool.h, *w = &f->pool.w;
   const int64_t windows = f->d_windows + f->h_windows + f->w_windows;
-  const int64_t bundles = pg_ceil_div(blocks, WIDEST);
-  const bool is_little = windows <= 5 || f->pool.w.in >= 2 * WIDEST;
-  return bundles >= (is_little ? 16 : 2) && 4 * blocks >= 3 * bundles * WIDEST;
+  const int64_t blocks = f->planes / unit, bundles = pg_ceil_div(blocks, WIDEST);
+  if (unit == 1 && windows <= FEW_WINDOWS && w->in >= COLUMN && h->in / 4 < h->out) return false;
+  return bundles >= (w->in >= 2 * WIDEST ? 16 : 2) && 4 * blocks >= 3 * bundles * WIDEST;
 }
 
 static bool has_room(const struct pg_pooling *p, int64_t unit) {
@@ -326,7 +329,7 @@ static bool bundles_fits(const struct pg_problem *problem, struct pg_tiling *til
   const bool interleaved = is_interleaved(a);
   const int64_t unit = interleaved ? p->c : 1, blocks = f->planes / unit;
   if (f->outputs == 0 || f->largest_divisor == INT64_MAX || unit >= WIDEST) return false;
-  if (!bundles_are_faster(f, blocks) || !has_room(p, unit)) return false;
+  if (!bundles_are_faster(f, unit) || !has_room(p, unit)) return false;
   if (!layout_of(&a->out_strides, p, true, interleaved).all) return false;
   if (!layout_of(&a->in_strides, p, false, interleaved).all) return false;
   const int64_t enough = BUNDLE_ITEM / (f->cells * unit * LANES); /* bundles of an item */
