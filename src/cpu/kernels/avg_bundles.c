@@ -201,15 +201,16 @@ static void make_bundle(struct bundles *k, int64_t first, int64_t count) {
 
 /* --- Tables --- */
 
-static void make_bands(struct bands *b, const struct pg_cover *m) {
+static void make_bands(struct bands *b, const struct pg_cover *m, int64_t outputs) {
+  const int32_t begin = (int32_t)m->outputs.begin; /* outputs before it hold no cell */
   int64_t n = 0;
-  b->outputs = pg_length(m->outputs);
+  b->outputs = outputs;
   b->same = true;
   for (int64_t i = 0; i < pg_length(m->cells); i++) {
     if (m->count[i] > 0 && !in_same_windows(m, i)) {
-      b->first[n] = m->first[i];
+      b->first[n] = begin + m->first[i];
       b->windows[n] = m->count[i];
-      b->same = b->same && m->first[i] == n && m->count[i] == 1;
+      b->same = b->same && b->first[n] == n && m->count[i] == 1;
       n++;
     }
     b->of_cell[i] = m->count[i] > 0 ? (int32_t)n - 1 : -1;
@@ -280,9 +281,9 @@ static void begin_bundles(struct bundles *k, const struct pg_task *task) {
   k->which = 0;
   pg_box_cover_begin(&k->cover);
   pg_box_cover_make(&k->cover, p, &plane, 0);
-  make_bands(&k->d, &k->cover.d);
-  make_bands(&k->h, &k->cover.h);
-  make_bands(&k->w, &k->cover.w);
+  make_bands(&k->d, &k->cover.d, p->d.out);
+  make_bands(&k->h, &k->cover.h, p->h.out);
+  make_bands(&k->w, &k->cover.w, p->w.out);
   make_sums(k);
   make_reciprocals(k, p);
 }
@@ -311,7 +312,7 @@ static bool bundles_are_faster(const struct pg_facts *f, int64_t unit) {
   const int64_t windows = f->d_windows + f->h_windows + f->w_windows;
   const int64_t blocks = f->planes / unit, bundles = pg_ceil_div(blocks, WIDEST);
   if (unit == 1 && windows <= FEW_WINDOWS && w->in >= COLUMN && h->in / 4 < h->out) return false;
-  return bundles >= (w->in >= 2 * WIDEST ? 16 : 2) && 4 * blocks >= 3 * bundles * WIDEST;
+  return bundles >= (w->in / 2 >= WIDEST ? 16 : 2) && 4 * blocks >= 3 * bundles * WIDEST;
 }
 
 static bool has_room(const struct pg_pooling *p, int64_t unit) {
