@@ -61,6 +61,7 @@ _Static_assert(sizeof(struct bundles) <= PG_SCRATCH_BYTES, "bundles need more sc
 /* Writes some of the pending lines. */
 static inline void write_pending(struct pending *p, int64_t lines, bool nontemporal) {
   lines = least(lines, p->lines);
+  if (lines == 0) return;
   if (nontemporal)
     for (int64_t i = 0; i < lines; i++)
       store_line_nontemporal(p->to + i * LINE, p->from + i * LINE);
