@@ -166,20 +166,73 @@ static void patch_takes_few_outputs(void **state) {
 static void one_window_takes_planes_of_one_quotient(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"avg_pool2d in=8x8x8x8 kernel=8", {"one_window", "rows", "any"}},
+      {"avg_pool2d in=8x8x8x8 kernel=8", {"one_window", "bundles", "rows", "any"}},
       {"avg_pool2d in=1x1x8x8 kernel=8", {"one_window", "rows", "any"}},
       {"avg_pool2d in=2x3x8x8 kernel=8 grad_out=permuted grad_in=permuted",
        {"one_window", "rows", "any"}},
-      {"avg_pool2d in=8x8x8x8 kernel=7x8", {"rows", "any"}},
-      {"avg_pool2d in=8x8x8x8 kernel=8x7", {"rows", "any"}},
+      {"avg_pool2d in=8x8x8x8 kernel=7x8", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=8x8x8x8 kernel=8x7", {"bundles", "rows", "any"}},
       {"avg_pool2d in=8x8x8x8 kernel=8 grad_in=rows", {"rows", "any"}},
-      {"adaptive_avg_pool3d in=8x8x2x4x4 out=1x1x1", {"one_window", "rows", "any"}},
-      {"adaptive_avg_pool3d in=8x8x2x4x4 out=2x1x1", {"rows", "any"}},
-      {"avg_pool2d in=16x4x1x1 kernel=1", {"one_window", "rows", "any"}},
+      {"adaptive_avg_pool3d in=8x8x2x4x4 out=1x1x1", {"one_window", "bundles", "rows", "any"}},
+      {"adaptive_avg_pool3d in=8x8x2x4x4 out=2x1x1", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=16x4x1x1 kernel=1", {"one_window", "one_cell", "rows", "any"}},
       {"adaptive_avg_pool3d f64 in=8x8x2x4x4 out=1x1x1", {"one_window", "any"}},
       {"adaptive_avg_pool3d f64 in=7x9x2x4x4 out=1x1x1 grad_out=permuted grad_in=permuted",
        {"one_window", "any"}},
   };
+  CHECK_ROWS(rows);
+}
+
+/* Every output has a cell of its own, and both tensors are contiguous in the same order. */
+static void one_cell_takes_quotients(void **state) {
+  (void)state;
+#define LAST " grad_out=permuted grad_in=permuted"
+  static const struct row rows[] = {
+      {"avg_pool2d in=2x3x8x9 kernel=1", {"one_cell", "rows", "any"}},
+      {"avg_pool2d f16 in=2x3x8x9 kernel=1 divisor=-7", {"one_cell", "rows", "any"}},
+      {"avg_pool2d in=2x3x8x9 kernel=1" LAST, {"one_cell", "rows", "any"}},
+      {"avg_pool2d in=2x3x8x9 kernel=1 grad_in=permuted", {"rows", "any"}},
+      {"avg_pool2d in=2x3x8x9 kernel=1 grad_out=permuted", {"rows", "any"}},
+      {"avg_pool2d in=2x3x8x9 kernel=1 grad_in=rows", {"rows", "any"}},
+      {"avg_pool2d in=2x3x8x9 kernel=1 stride=1x2", {"rows", "any"}},
+      {"avg_pool2d in=2x3x8x9 kernel=1x2 stride=1", {"rows", "any"}},
+      {"adaptive_avg_pool3d bf16 in=2x3x4x8x9 out=4x8x9", {"one_cell", "rows", "any"}},
+      {"adaptive_avg_pool3d bf16 in=2x3x4x8x9 out=4x8x8", {"rows", "any"}},
+  };
+#undef LAST
+  CHECK_ROWS(rows);
+}
+
+/* Blocks are small, follow each other, and fill two bundles at least, or 16 if rows have 32 cells.
+ * Columns are better at up to five windows along all axes together. */
+static void bundles_take_small_planes(void **state) {
+  (void)state;
+#define LAST " grad_out=permuted grad_in=permuted"
+  static const struct row rows[] = {
+      {"avg_pool2d in=8x3x9x9 kernel=3 stride=1", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=1x23x9x9 kernel=3 stride=1", {"rows", "any"}}, /* 23 of 32 lanes */
+      {"avg_pool2d in=1x16x9x9 kernel=3 stride=1", {"rows", "any"}}, /* one bundle */
+      {"avg_pool2d in=24x15x9x9 kernel=3 stride=1" LAST, {"bundles", "rows", "any"}},
+      {"avg_pool2d in=24x16x9x9 kernel=3 stride=1" LAST, {"rows", "any"}},
+      {"avg_pool2d in=8x3x9x9 kernel=3 stride=1 grad_in=rows", {"rows", "any"}},
+      {"avg_pool2d in=8x3x9x9 kernel=3 stride=1 grad_out=rows", {"rows", "any"}},
+      {"avg_pool2d in=8x3x9x11 kernel=3 stride=2", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=8x3x9x12 kernel=3 stride=2", {"columns", "rows", "any"}},
+      {"avg_pool2d in=8x3x9x12 kernel=3x5 stride=2", {"bundles", "columns", "rows", "any"}},
+      {"avg_pool2d in=8x31x9x32 kernel=4 stride=1", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=8x30x9x32 kernel=4 stride=1", {"rows", "any"}},
+      {"avg_pool2d in=8x3x9x32 kernel=4 stride=1", {"rows", "any"}},
+      {"avg_pool2d in=8x3x9x31 kernel=4 stride=1", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=8x3x128x24 kernel=4 stride=1", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=8x3x129x24 kernel=4 stride=1", {"rows", "any"}},
+      {"avg_pool2d f16 in=8x3x128x31 kernel=4 stride=1", {"bundles", "rows", "any"}},
+      {"avg_pool2d f16 in=8x3x133x31 kernel=4 stride=1", {"rows", "any"}},
+      {"avg_pool2d in=8x3x512x6 kernel=4 stride=1", {"bundles", "rows", "any"}},
+      {"avg_pool2d in=8x3x513x5 kernel=4 stride=1", {"rows", "any"}},
+      {"adaptive_avg_pool3d in=8x3x5x5x5 out=8x8x8", {"bundles", "rows", "any"}},
+      {"adaptive_avg_pool3d in=8x3x5x5x5 out=15x15x14", {"rows", "any"}}, /* 3150 outputs */
+  };
+#undef LAST
   CHECK_ROWS(rows);
 }
 
@@ -421,6 +474,8 @@ int main(void) {
       cmocka_unit_test(gather_takes_few_windows),
       cmocka_unit_test(patch_takes_few_outputs),
       cmocka_unit_test(one_window_takes_planes_of_one_quotient),
+      cmocka_unit_test(one_cell_takes_quotients),
+      cmocka_unit_test(bundles_take_small_planes),
       cmocka_unit_test(columns_take_few_windows),
       cmocka_unit_test(divisors_that_floats_do_not_hold_are_left_to_any),
       cmocka_unit_test(averages_add_256_rows),

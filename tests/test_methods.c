@@ -23,8 +23,9 @@ static const struct {
     {"avg_pool2d f32 in=1x2x64x64 kernel=4", {"rows", "any"}},
     {"avg_pool2d f32 in=1x2x64x64 kernel=7 stride=1 pad=3", {"rows", "any"}},
     {"avg_pool2d f32 in=1x32x20x20 kernel=3 grad_out=permuted grad_in=permuted", {"rows", "any"}},
-    {"avg_pool2d f32 in=2x64x8x8 kernel=8", {"one_window", "rows", "any"}},
-    {"adaptive_avg_pool3d f16 in=2x64x4x4x4 out=1x1x1", {"one_window", "rows", "any"}},
+    {"avg_pool2d f32 in=2x64x8x8 kernel=8", {"one_window", "bundles", "rows", "any"}},
+    {"avg_pool2d f32 in=2x64x8x8 kernel=1", {"one_cell", "bundles", "rows", "any"}},
+    {"adaptive_avg_pool3d f16 in=2x64x4x4x4 out=1x1x1", {"one_window", "bundles", "rows", "any"}},
     {"adaptive_avg_pool3d bf16 in=2x3x4x4x4 out=40x40x40", {"rows", "any"}},
     /* floats hold divisors up to 2^24; a pooling in two dimensions has no windows along depth */
     {"avg_pool2d f32 in=1x1x4096x4096 kernel=4096", {"one_window", "rows", "any"}},

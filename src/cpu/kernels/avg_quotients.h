@@ -118,15 +118,16 @@ static inline struct layout layout_of(const struct pg_strides *strides, const st
 
 /* --- Divisors --- */
 
-static inline int64_t extent_of(const struct quotients *k, const struct pg_axis *axis, int64_t o) {
-  return k->args->divisor != 0 ? 1 : pg_window_extent(axis, o, k->args->count_include_pad);
+static inline int64_t extent_of(const struct pg_avg_backward *a, const struct pg_axis *axis,
+                                int64_t o) {
+  return a->divisor != 0 ? 1 : pg_window_extent(axis, o, a->count_include_pad);
 }
 
 /* Sliding windows are cut at the ends of the axis, if at all. */
 static inline bool extents_are_same(const struct quotients *k, const struct pg_axis *axis) {
   if (k->args->divisor != 0 || axis->out <= 1) return true;
   const int64_t length = axis->kernel > 0 ? pg_window_span(axis) + 1 : -1;
-  return extent_of(k, axis, 0) == length && extent_of(k, axis, axis->out - 1) == length;
+  return extent_of(k->args, axis, 0) == length && extent_of(k->args, axis, axis->out - 1) == length;
 }
 
 static inline bool is_same_range(struct pg_range a, struct pg_range b) {
@@ -142,15 +143,15 @@ static inline void make_extents(struct quotients *k) {
   if (v->same) return;
   if (!is_same_range(v->od, d))
     for (int64_t i = 0; i < pg_length(d); i++)
-      v->d_extent[i] = (int32_t)extent_of(k, &p->d, d.begin + i);
+      v->d_extent[i] = (int32_t)extent_of(k->args, &p->d, d.begin + i);
   if (!is_same_range(v->oh, h))
     for (int64_t i = 0; i < pg_length(h); i++)
-      v->h_extent[i] = (int32_t)extent_of(k, &p->h, h.begin + i);
+      v->h_extent[i] = (int32_t)extent_of(k->args, &p->h, h.begin + i);
   v->od = d;
   v->oh = h;
   if (is_same_range(v->ow, w) && v->repeat == repeat) return;
   for (int64_t i = 0, at = 0; i < pg_length(w); i++) {
-    const float extent = (float)extent_of(k, &p->w, w.begin + i);
+    const float extent = (float)extent_of(k->args, &p->w, w.begin + i);
     for (int64_t j = 0; j < repeat; j++) v->w_extent[at++] = extent;
   }
   store_f32(v->w_extent + pg_length(w) * repeat, all(1));
@@ -237,6 +238,19 @@ static inline enum division division_of(const struct divisor_run *run) {
   return run->high == 0 ? BY_ONE : run->low == 0 ? BY_RECIPROCAL : BY_PRODUCTS;
 }
 
+static inline __attribute__((always_inline)) floats quotient_of(floats g, floats divisor,
+                                                                floats high, floats low,
+                                                                const enum division how) {
+  floats quotient;
+  if (how == BY_RECIPROCAL)
+    quotient = times(g, high);
+  else if (how == BY_PRODUCTS && !(ELEMENT_MAY_BE_TINY && __builtin_expect(any_tiny(g), 0)))
+    quotient = over_one(g, divisor, high, low);
+  else
+    quotient = over(g, divisor);
+  return add(zeros(), quotient);
+}
+
 static inline __attribute__((always_inline)) void divide_by(const element *grad, int64_t count,
                                                             const struct divisor_run *run,
                                                             const enum division how, float *to) {
@@ -246,14 +260,7 @@ static inline __attribute__((always_inline)) void divide_by(const element *grad,
     if (how == BY_TABLE) divisor = load_f32(run->divisor + i);
     __builtin_prefetch(grad + i + run->ahead);
     const floats g = count - i >= LANES ? load_elements(grad + i) : load_part(grad + i, count - i);
-    floats quotient;
-    if (how == BY_RECIPROCAL)
-      quotient = times(g, high);
-    else if (how == BY_PRODUCTS && !(ELEMENT_MAY_BE_TINY && __builtin_expect(any_tiny(g), 0)))
-      quotient = over_one(g, divisor, high, low);
-    else
-      quotient = over(g, divisor);
-    store_f32(to + i, add(zeros(), quotient));
+    store_f32(to + i, quotient_of(g, divisor, high, low, how));
   }
 }
 
@@ -326,7 +333,7 @@ static inline void begin_quotients(struct quotients *k, const struct pg_task *ta
   v->same = extents_are_same(k, &p->d) && extents_are_same(k, &p->h) && extents_are_same(k, &p->w);
   if (v->same) {
     const int64_t counted =
-        extent_of(k, &p->d, 0) * extent_of(k, &p->h, 0) * extent_of(k, &p->w, 0);
+        extent_of(k->args, &p->d, 0) * extent_of(k->args, &p->h, 0) * extent_of(k->args, &p->w, 0);
     v->table[0] = (float)(k->args->divisor != 0 ? k->args->divisor : counted);
   }
   k->ahead = most(AVG_AHEAD, least(pg_outputs_per_item(task), (int64_t)4 * AVG_AHEAD));

@@ -32,6 +32,9 @@ static inline void store_two_nontemporal(element *p, floats v, floats w) {
   store_two_nontemporal_f16(p, v, w);
 }
 
+/* Two elements in each lane, one of either vector. */
+static inline floats words_of(floats even, floats odd) { return pairs_f16(even, odd); }
+
 /* Stores the lanes of two vectors alternately; exact: for values that elements represent. */
 static inline void store_pairs(element *p, floats even, floats odd) {
   store_pairs_f16(p, even, odd);

@@ -32,6 +32,12 @@ static inline void store_two_nontemporal(element *p, floats v, floats w) {
   store_two_nontemporal_f32(p, v, w);
 }
 
+/* What the lanes of a vector have: one element of each, or one of either vector. */
+static inline floats words_of(floats even, floats odd) {
+  (void)odd;
+  return even;
+}
+
 /* Stores the lanes of two vectors alternately; exact: for values that elements represent. */
 static inline void store_pairs(element *p, floats even, floats odd) {
   store_pairs_f32(p, even, odd);

@@ -5,8 +5,8 @@
 
 extern const struct pg_cpu_method VARIANT(max_one_cell), VARIANT(max_gather), VARIANT(max_patch),
     VARIANT(max_channels_last), VARIANT(max_pairs), VARIANT(max_scatter);
-extern const struct pg_cpu_method VARIANT(avg_one_window), VARIANT(avg_columns), VARIANT(avg_rows),
-    VARIANT(avg_any);
+extern const struct pg_cpu_method VARIANT(avg_one_window), VARIANT(avg_one_cell),
+    VARIANT(avg_bundles), VARIANT(avg_columns), VARIANT(avg_rows), VARIANT(avg_any);
 
 static const struct pg_cpu_method *const max_backward[] = {&VARIANT(max_one_cell),
                                                            &VARIANT(max_gather),
@@ -16,8 +16,13 @@ static const struct pg_cpu_method *const max_backward[] = {&VARIANT(max_one_cell
                                                            &VARIANT(max_scatter),
                                                            NULL};
 
-static const struct pg_cpu_method *const avg_backward[] = {
-    &VARIANT(avg_one_window), &VARIANT(avg_columns), &VARIANT(avg_rows), &VARIANT(avg_any), NULL};
+static const struct pg_cpu_method *const avg_backward[] = {&VARIANT(avg_one_window),
+                                                           &VARIANT(avg_one_cell),
+                                                           &VARIANT(avg_bundles),
+                                                           &VARIANT(avg_columns),
+                                                           &VARIANT(avg_rows),
+                                                           &VARIANT(avg_any),
+                                                           NULL};
 
 const struct pg_cpu_methods VARIANT(methods) = {
     .of = {[PG_MAX_BACKWARD] = max_backward, [PG_AVG_BACKWARD] = avg_backward}};

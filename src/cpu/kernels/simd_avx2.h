@@ -204,19 +204,44 @@ static inline void store_pairs_f32(float *p, floats even, floats odd) {
   _mm256_storeu_ps(p, _mm256_permute2f128_ps(a, b, 0x20));
   _mm256_storeu_ps(p + LANES, _mm256_permute2f128_ps(a, b, 0x31));
 }
-static inline void store_pairs_of_halves(uint16_t *p, __m128i even, __m128i odd) {
-  _mm_storeu_si128((void *)p, _mm_unpacklo_epi16(even, odd));
-  _mm_storeu_si128((void *)(p + LANES), _mm_unpackhi_epi16(even, odd));
+static inline floats pairs_of_halves(__m128i even, __m128i odd) {
+  const __m256i low = _mm256_castsi128_si256(_mm_unpacklo_epi16(even, odd));
+  return _mm256_castsi256_ps(_mm256_inserti128_si256(low, _mm_unpackhi_epi16(even, odd), 1));
+}
+static inline floats pairs_f16(floats even, floats odd) {
+  return pairs_of_halves(pack_f16(even), pack_f16(odd));
+}
+static inline floats pairs_bf16(floats even, floats odd) {
+  return pairs_of_halves(pack_bf16(even), pack_bf16(odd));
 }
 static inline void store_pairs_f16(uint16_t *p, floats even, floats odd) {
-  store_pairs_of_halves(p, pack_f16(even), pack_f16(odd));
+  _mm256_storeu_si256((void *)p, _mm256_castps_si256(pairs_f16(even, odd)));
 }
 static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) {
   const __m256i lower = _mm256_srli_epi32(_mm256_castps_si256(even), 16);
   _mm256_storeu_si256((void *)p, _mm256_blend_epi16(lower, _mm256_castps_si256(odd), 0xaa));
 }
 static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
-  store_pairs_of_halves(p, pack_bf16(even), pack_bf16(odd));
+  _mm256_storeu_si256((void *)p, _mm256_castps_si256(pairs_bf16(even, odd)));
+}
+
+/* Pairs of rows, then pairs of pairs, in each half of a vector; then halves. */
+static inline __attribute__((always_inline)) void transpose(floats v[LANES]) {
+  __m256d t[LANES];
+  floats r[LANES];
+  for (int i = 0; i < LANES; i += 2) {
+    t[i] = _mm256_castps_pd(_mm256_unpacklo_ps(v[i], v[i + 1]));
+    t[i + 1] = _mm256_castps_pd(_mm256_unpackhi_ps(v[i], v[i + 1]));
+  }
+  for (int i = 0; i < LANES; i += 4)
+    for (int j = 0; j < 2; j++) {
+      r[i + 2 * j] = _mm256_castpd_ps(_mm256_unpacklo_pd(t[i + j], t[i + j + 2]));
+      r[i + 2 * j + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(t[i + j], t[i + j + 2]));
+    }
+  for (int i = 0; i < 4; i++) {
+    v[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
+    v[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
+  }
 }
 
 static inline void store_line_nontemporal(void *to, const void *from) {

@@ -187,24 +187,53 @@ static inline void store_pairs_f32(float *p, floats even, floats odd) {
   _mm512_storeu_ps(p, _mm512_permutex2var_ps(even, low, odd));
   _mm512_storeu_ps(p + LANES, _mm512_permutex2var_ps(even, high, odd));
 }
-static inline void store_pairs_f16(uint16_t *p, floats even, floats odd) {
+static inline floats pairs_f16(floats even, floats odd) {
   const __m512i lower = _mm512_cvtepu16_epi32(pack_f16(even));
   const __m512i upper = _mm512_slli_epi32(_mm512_cvtepu16_epi32(pack_f16(odd)), 16);
-  _mm512_storeu_si512(p, _mm512_or_si512(lower, upper));
+  return _mm512_castsi512_ps(_mm512_or_si512(lower, upper));
 }
-static inline void store_upper_halves(uint16_t *p, __m512i even, __m512i odd) {
-  _mm512_storeu_si512(p, _mm512_mask_mov_epi16(_mm512_srli_epi32(even, 16), 0xaaaaaaaau, odd));
+static inline void store_pairs_f16(uint16_t *p, floats even, floats odd) {
+  _mm512_storeu_ps(p, pairs_f16(even, odd));
+}
+static inline floats pairs_of_upper_halves(__m512i even, __m512i odd) {
+  return _mm512_castsi512_ps(_mm512_mask_mov_epi16(_mm512_srli_epi32(even, 16), 0xaaaaaaaau, odd));
 }
 static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) {
-  store_upper_halves(p, _mm512_castps_si512(even), _mm512_castps_si512(odd));
+  _mm512_storeu_ps(p, pairs_of_upper_halves(_mm512_castps_si512(even), _mm512_castps_si512(odd)));
 }
-static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
+static inline floats pairs_bf16(floats even, floats odd) {
   if (__builtin_expect(_mm512_cmp_ps_mask(even, odd, _CMP_UNORD_Q) != 0, 0)) {
     const __m512i upper = _mm512_slli_epi32(_mm512_cvtepu16_epi32(pack_bf16(odd)), 16);
-    _mm512_storeu_si512(p, _mm512_or_si512(_mm512_cvtepu16_epi32(pack_bf16(even)), upper));
-    return;
+    return _mm512_castsi512_ps(_mm512_or_si512(_mm512_cvtepu16_epi32(pack_bf16(even)), upper));
   }
-  store_upper_halves(p, upper_half(even), upper_half(odd));
+  return pairs_of_upper_halves(upper_half(even), upper_half(odd));
+}
+static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
+  _mm512_storeu_ps(p, pairs_bf16(even, odd));
+}
+
+/* Pairs of rows, then pairs of pairs, in each quarter of a vector; then quarters. */
+static inline __attribute__((always_inline)) void transpose(floats v[LANES]) {
+  __m512d t[LANES], r[LANES];
+  for (int i = 0; i < LANES; i += 2) {
+    t[i] = _mm512_castps_pd(_mm512_unpacklo_ps(v[i], v[i + 1]));
+    t[i + 1] = _mm512_castps_pd(_mm512_unpackhi_ps(v[i], v[i + 1]));
+  }
+  for (int i = 0; i < LANES; i += 4)
+    for (int j = 0; j < 2; j++) {
+      r[i + 2 * j] = _mm512_unpacklo_pd(t[i + j], t[i + j + 2]);
+      r[i + 2 * j + 1] = _mm512_unpackhi_pd(t[i + j], t[i + j + 2]);
+    }
+  for (int i = 0; i < 4; i++) {
+    const __m512d a = _mm512_shuffle_f64x2(r[i], r[i + 4], 0x88);
+    const __m512d b = _mm512_shuffle_f64x2(r[i], r[i + 4], 0xdd);
+    const __m512d c = _mm512_shuffle_f64x2(r[i + 8], r[i + 12], 0x88);
+    const __m512d d = _mm512_shuffle_f64x2(r[i + 8], r[i + 12], 0xdd);
+    v[i] = _mm512_castpd_ps(_mm512_shuffle_f64x2(a, c, 0x88));
+    v[i + 4] = _mm512_castpd_ps(_mm512_shuffle_f64x2(b, d, 0x88));
+    v[i + 8] = _mm512_castpd_ps(_mm512_shuffle_f64x2(a, c, 0xdd));
+    v[i + 12] = _mm512_castpd_ps(_mm512_shuffle_f64x2(b, d, 0xdd));
+  }
 }
 
 static inline void store_line_nontemporal(void *to, const void *from) {

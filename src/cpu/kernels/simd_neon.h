@@ -216,18 +216,31 @@ static inline void store_pairs_f32(float *p, floats even, floats odd) {
   store_f32(p, vzip1q_f32(even, odd));
   store_f32(p + LANES, vzip2q_f32(even, odd));
 }
-static inline void store_pairs_of_halves(uint16_t *p, uint16x4_t even, uint16x4_t odd) {
-  vst1_u16(p, vzip1_u16(even, odd));
-  vst1_u16(p + LANES, vzip2_u16(even, odd));
+static inline floats pairs_of_halves(uint16x4_t even, uint16x4_t odd) {
+  return vreinterpretq_f32_u16(vcombine_u16(vzip1_u16(even, odd), vzip2_u16(even, odd)));
+}
+static inline floats pairs_f16(floats even, floats odd) {
+  return pairs_of_halves(pack_f16(even), pack_f16(odd));
+}
+static inline floats pairs_bf16(floats even, floats odd) {
+  return pairs_of_halves(pack_bf16(even), pack_bf16(odd));
 }
 static inline void store_pairs_f16(uint16_t *p, floats even, floats odd) {
-  store_pairs_of_halves(p, pack_f16(even), pack_f16(odd));
+  vst1q_u16(p, vreinterpretq_u16_f32(pairs_f16(even, odd)));
 }
 static inline void store_pairs_bf16(uint16_t *p, floats even, floats odd) {
-  store_pairs_of_halves(p, pack_bf16(even), pack_bf16(odd));
+  vst1q_u16(p, vreinterpretq_u16_f32(pairs_bf16(even, odd)));
 }
 static inline void store_exact_pairs_bf16(uint16_t *p, floats even, floats odd) {
   store_pairs_bf16(p, even, odd);
+}
+
+static inline void transpose(floats v[LANES]) {
+  const float32x4x2_t a = vtrnq_f32(v[0], v[1]), b = vtrnq_f32(v[2], v[3]);
+  v[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+  v[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+  v[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+  v[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
 }
 
 /* An ordinary store: Arm's CPUs notice that a whole line is written and do not fetch it. */

@@ -240,6 +240,31 @@ static inline void store_two_bf16(uint16_t *p, floats v, uint16_t *q, floats w) 
   store_bf16(q, pack_bf16(w));
 }
 
+/* Exchanges rows and columns: lane i of vector j becomes lane j of vector i. */
+static inline void transpose(floats v[LANES]) {
+  for (int j = 1; j < LANES; j++)
+    for (int i = 0; i < j; i++) {
+      const float x = v[j].at[i];
+      v[j].at[i] = v[i].at[j];
+      v[i].at[j] = x;
+    }
+}
+
+/* Two elements in each lane: one of each vector, rounded; the bits are those of two halves. */
+static inline floats pairs_of_halves(halves even, halves odd) {
+  floats pairs;
+  uint16_t at[2 * LANES];
+  for (int64_t i = 0; i < LANES; i++) at[2 * i] = even.at[i], at[2 * i + 1] = odd.at[i];
+  memcpy(&pairs, at, sizeof pairs);
+  return pairs;
+}
+static inline floats pairs_f16(floats even, floats odd) {
+  return pairs_of_halves(pack_f16(even), pack_f16(odd));
+}
+static inline floats pairs_bf16(floats even, floats odd) {
+  return pairs_of_halves(pack_bf16(even), pack_bf16(odd));
+}
+
 /* Stores the lanes of two vectors alternately, as elements. */
 static inline void store_pairs_f32(float *p, floats even, floats odd) {
   for (int64_t i = 0; i < LANES; i++) p[2 * i] = even.at[i], p[2 * i + 1] = odd.at[i];
