@@ -10,8 +10,8 @@
 #include "cpu/kernels/line_writer.h"
 
 enum {
-  SLAB_FULL = 2048,                        /* bytes in a room from which on its lines are written */
-  SLAB_ELEMENTS = 16384 / sizeof(element), /* the most that are put into a room as one piece */
+  SLAB_FULL = 2048,      /* bytes in a room from which on its lines are written */
+  SLAB_ELEMENTS = 4096,  /* the most elements that are put into a room as one piece */
   SLAB_SLACK = 4 * LINE, /* whole vectors may be stored so far beyond the last byte */
   SLAB_ROOM = SLAB_FULL + SLAB_ELEMENTS * (int)sizeof(element) + LINE + SLAB_SLACK
 };
