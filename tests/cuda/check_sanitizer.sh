@@ -17,7 +17,12 @@ problems+=(
   'adaptive_max_pool2d f16 i32 in=2x3x70x50 out=33x24 index=anywhere grad_in=gap'
   'adaptive_max_pool3d f32 i64 in=1x3x9x31x33 out=4x16x10 index=one grad_out=gap'
   'avg_pool2d f32 in=2x3x61x67 kernel=7x5 stride=2x1 pad=3x2 ceil grad_in=permuted'
-  'adaptive_avg_pool3d bf16 in=2x2x11x37x29 out=5x16x11 grad_out=expand')
+  'adaptive_avg_pool3d bf16 in=2x2x11x37x29 out=5x16x11 grad_out=expand'
+  'avg_pool2d f16 in=37x11x9x7 kernel=6x3 stride=5x2'
+  'avg_pool2d f32 in=31x7x16x10 kernel=7 stride=7 pad=1 ceil include_pad'
+  'adaptive_avg_pool3d bf16 in=41x13x4x5x5 out=1x3x3'
+  'avg_pool2d bf16 in=3x20x13x11 kernel=1 stride=1 grad_out=permuted grad_in=permuted'
+  'adaptive_avg_pool3d f64 in=3x5x3x7x9 out=1x1x1 grad_out=permuted grad_in=permuted')
 if [ $# -eq 0 ]; then set -- memcheck racecheck initcheck; fi
 failed=0
 for tool in "$@"; do
