@@ -114,15 +114,16 @@ static inline void add_run(const float *from, int64_t pitch, int64_t height, int
     add_rows_of(from, pitch, height, count, to);
 }
 
-/* Computes one row.  What the last vector stores beyond its end is overwritten later. */
+/* Computes one row.  What the last vector stores beyond its end is overwritten later.  Its lanes
+ * there may have any values, and store_two looks at the values of all lanes, so it stores alone. */
 static inline __attribute__((always_inline)) void make_run(const struct band *b, element *to,
                                                            const int64_t depth,
                                                            const int64_t height) {
   int64_t at = 0;
-  for (; at < b->width - LANES; at += LANES + LANES)
+  for (; at <= b->width - TWO_VECTORS; at += TWO_VECTORS)
     store_two(to + at, add_rows(b, at, depth, height), to + at + LANES,
               add_rows(b, at + LANES, depth, height));
-  if (at < b->width) store_packed(to + at, pack(add_rows(b, at, depth, height)));
+  for (; at < b->width; at += LANES) store_packed(to + at, pack(add_rows(b, at, depth, height)));
 }
 
 /* Computes several rows that are the same, from right to left, so that what a vector stores beyond

@@ -176,13 +176,14 @@ static inline __attribute__((always_inline)) bool add_directly(struct cells *k,
                                                                const bool is_i64,
                                                                const struct cell_run *to) {
   enum { STEP = 8 };
+  const int64_t step_bytes = is_i64 ? 64 : 32;
   const float *grad = widened(o->grad, o->count, AHEAD / 2, k->grad);
   const char *index = o->index;
   const uint64_t cells = (uint64_t)to->count;
   float *sum = k->box.sum + to->place;
   int64_t left = o->count;
   bool fine = true;
-  for (; left >= STEP; left -= STEP, index += STEP * (is_i64 ? 8 : 4), grad += STEP) {
+  for (; left >= STEP; left -= STEP, index += step_bytes, grad += STEP) {
     __builtin_prefetch(index + AHEAD);
     if (ELEMENT_IS_FLOAT) __builtin_prefetch((const char *)grad + AHEAD / 2);
     fine &= add_some(index, grad, STEP, is_i64, to->begin, cells, sum);

@@ -54,6 +54,7 @@ struct gather {
   int64_t planes;       /* channels of the box */
   int64_t pitch;        /* the places of a row of outputs */
   int64_t slices, rows; /* of outputs for which there are places */
+  int64_t cleared;      /* places that have a value, if only 0 */
   bool alike;           /* all cells are computed as if they lay in as many windows */
   struct staged_slice staged[MOST_SLICES];
   struct pg_box_cover cover;
@@ -403,6 +404,15 @@ static bool make_row(struct gather *k, const struct pg_max_plane *t, int64_t d, 
 
 /* --- Boxes --- */
 
+/* Vectors at the end of a row read what lies behind it; plain C even decides by it. */
+static void clear_places(struct gather *k) {
+  const int64_t end = k->slices * k->rows * k->pitch + TWO_VECTORS;
+  if (end <= k->cleared) return;
+  memset(k->grad + k->cleared, 0, (size_t)(end - k->cleared) * sizeof *k->grad);
+  memset(k->index + k->cleared, 0, (size_t)(end - k->cleared) * sizeof *k->index);
+  k->cleared = end;
+}
+
 /* False when an index lies outside its window. */
 static bool gather_box(struct gather *k, const struct pg_box *box) {
   const struct pg_max_plane t = pg_max_plane_of(k->task, box, box->first, false);
@@ -411,6 +421,7 @@ static bool gather_box(struct gather *k, const struct pg_box *box) {
   k->planes = box->planes;
   k->pitch = k->pool->w.out * k->planes + LANES;
   for (int64_t i = 0; i < k->slices; i++) k->staged[i].od = -1;
+  clear_places(k);
   element *to = first_cell(&k->grad_in, box, 0);
   for (int64_t d = 0; d < pg_length(box->d); d++)
     for (int64_t h = 0; h < pg_length(box->h) && !pg_is_stopped(k->scratch); h++)
@@ -434,6 +445,7 @@ static void gather_items(const void *args, int64_t begin, int64_t end, struct pg
   k->pool = &facts->pool;
   k->args = &task->problem.args.max_backward;
   k->grad_in = grad_in_of(facts, k->args->grad_in, &k->args->in_strides);
+  k->cleared = 0;
   k->slices = most(1, facts->d_windows);
   k->rows =
       stages_slices(facts, task->choice.tiling.planes) ? k->pool->h.out : most(1, facts->h_windows);

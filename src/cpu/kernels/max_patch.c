@@ -271,7 +271,7 @@ static bool add_rows(struct max_patch *k, const struct pg_max_plane *t, int64_t 
 static bool patch_part(struct max_patch *k, const struct pg_box *box, int64_t plane) {
   const struct pg_pooling *p = k->pool;
   const struct pg_max_plane t = pg_max_plane_of(k->task, box, plane, false);
-  const int64_t at_once = most(1, 2 * AT_ONCE / (p->w.out * k->planes)); /* rows */
+  const int64_t at_once = most(1, (int64_t)AT_ONCE * 2 / (p->w.out * k->planes)); /* rows */
   k->to = k->grad_in.address +
           pg_offset(k->grad_in.strides, t.n, 0, box->d.begin, box->h.begin, box->w.begin);
   k->begin = (box->d.begin * p->h.in + box->h.begin) * p->w.in;
