@@ -106,7 +106,7 @@ static inline __attribute__((always_inline)) bool find_places(struct cells *k, c
 /* Moves one output to its cell, without a branch, which could not be predicted, and says what was
  * there.  An output that is 0 changes nothing, whether it comes first or late. */
 static inline __attribute__((always_inline)) uint16_t move_one(uint16_t *cell, uint16_t value) {
-  const int32_t old = *cell, nothing = (old - 1) >> 31; /* -1 if nothing was there, else 0 */
+  const int32_t old = *cell, nothing = -(int32_t)(old == 0); /* all bits, or none */
   *cell = (uint16_t)(old | (value & nothing));
   return (uint16_t)old;
 }
