@@ -3,7 +3,7 @@
  * of zeros in the caches.
  *
  * This computes every problem, whatever its windows, and is what the other methods fall back to
- * when an index lies outside its window.  An output costs two or three cycles, a cell next to
+ * when an index lies outside its window.  An output costs about three cycles, a cell next to
  * nothing.
  *
  * A box is a number of whole planes or, of large planes, some rows or slices.  If the windows of a
@@ -12,8 +12,7 @@
  * those that point out of the box may be right.
  *
  * Where gradInput is written through the caches, and the cells of a box follow each other there,
- * they are computed in gradInput itself: lines that are cleared whole and in order need not be read
- * before. */
+ * they are computed in gradInput itself, so that nothing is copied. */
 #include "core/checked.h"
 #include "cpu/kernels/max_cells.h"
 #include "cpu/method.h"

@@ -5,7 +5,7 @@
 #include "cuda/kernels/avg_job.cuh"
 #include "cuda/kernels/quotient.cuh"
 
-enum { THREADS = 256, ROUNDS = 4 /* groups of a thread, which it loads together */ };
+enum { THREADS = 256, ROUNDS = 4 /* groups that a thread loads before it stores the first */ };
 
 struct avg_same_job {
   const void *grad;
