@@ -4,6 +4,7 @@
 
     make bench                                   the full table, some minutes
     make bench ARGS="--quick --filter mp2"       passes arguments
+    make bench ARGS="--filter f."                forward operators alone; --filter=-f. all others
     make bench ARGS="--device cuda"              the rows of rows_cuda.txt on a GPU, next to PyTorch and cuDNN
     make bench ARGS="--random 60 --seed 1,2"     120 random problems from the distribution that draw.py states
 
@@ -63,7 +64,7 @@ def find_torch():
 def command(problem=None):
     """What repeats this run, or one problem of it; where its files went does not matter."""
     left_out = ['--build', '--csv', '--svg', '--markdown']
-    left_out += ['--random', '--seed', '--rows', '--filter'] if problem else []
+    left_out += ['--random', '--seed', '--operators', '--rows', '--filter'] if problem else []
     alone = {'--paired'} if problem else set()
     words, given = iter(sys.argv[1:]), []
     for word in words:
@@ -180,9 +181,9 @@ class Bench:
         ours.call(0, 1)
         left = row.so.bench_unwritten(row.handle, 0)
         if left:
-            self.notes.append(f'{name}: {left} cells of gradInput were not written.')
+            self.notes.append(f'{name}: {left} elements of {row.facts.result_name} were not written.')
         row.so.bench_keep(row.handle, 0)
-        kind, agreeing = contestants.TYPES[row.facts.type], []
+        kind, agreeing = row.facts.kind, []
         for label, peer in peers:
             difference = self.difference(row, peer)
             for other in peer.otherwise() if difference > TOLERANCE[kind] else []:
@@ -197,7 +198,8 @@ class Bench:
         """Between its result and ours, which was kept, relative to the largest value."""
         row.poison(0)
         peer.call(0, 1)
-        if peer.name == 'oneDNN' and 'max' in row.facts.operator and contestants.TYPES[row.facts.type] != 'f32':
+        facts = row.facts
+        if peer.name == 'oneDNN' and facts.max and not facts.forward and facts.kind != 'f32':
             return 0  # its forward saw rounded data, with ties
         return row.so.bench_difference(row.handle, 0)
 
@@ -381,7 +383,8 @@ def parse():
                                      allow_abbrev=False)
     parser.add_argument('--build', type=pathlib.Path, default=HERE.parent / 'build/release', help='the build folder')
     parser.add_argument('--device', choices=('cpu', 'cuda'), default='cpu')
-    parser.add_argument('--filter', default='', help='only rows whose name has one of these texts, comma separated')
+    parser.add_argument('--filter', default='',
+                        help='only rows whose name has one of these texts, comma separated; -TEXT leaves rows out')
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument('--isa', help='avx512, avx2 or scalar (POOLGRAD_ISA)')
     parser.add_argument('--methods', action='store_true', help='each row by the method used, and by the next that fits')
@@ -394,6 +397,8 @@ def parse():
     which.add_argument('--problem', metavar='LINE', help='this problem alone, in the language of tests/problem.h')
     parser.add_argument('--seed', type=seeds, default=[1], metavar='SEEDS',
                         help='of the random problems; N of each seed of a list, such as 1,2,3')
+    parser.add_argument('--operators', choices=draw.GROUPS, default='all',
+                        help='of the random problems; backward5: the five first ones, as seeds drew them at first')
     parser.add_argument('--paired', action='store_true',
                         help='random problems in 16-bit types also in f32, those with channels last also in planes, and '
                              'on the CPU all of them also in the caches')
@@ -405,6 +410,8 @@ def parse():
     options.rows = options.rows or HERE / ('rows_cuda.txt' if options.device == 'cuda' else 'rows.txt')
     if options.random is not None and options.random < 1:
         parser.error('--random: at least 1')
+    if options.operators != 'all' and not options.random:
+        parser.error('--operators: of random problems')
     if options.paired and not options.random:
         parser.error('--paired: of random problems')
     if options.markdown and options.problem:
@@ -424,16 +431,22 @@ def compare_methods(bench, rows):
               f'{report.show(other_us / us if other_us else None, ".2f"):>6} |', flush=True)
 
 
+def is_chosen(options, name):
+    words = [word for word in options.filter.split(',') if word]
+    wanted = [word for word in words if not word.startswith('-')]
+    unwanted = [word[1:] for word in words if word.startswith('-')]
+    return (not wanted or any(word in name for word in wanted)) and not any(word in name for word in unwanted)
+
+
 def choose_rows(options, bench):
     """Those that the options name and the machine can run."""
     if options.problem:
         rows = [('problem', options.problem)]
     elif options.random:
-        rows = draw.rows_of_seeds(options.random, options.seed, options.device)
+        rows = draw.rows_of_seeds(options.random, options.seed, options.device, options.operators)
     else:
         rows = read_rows(options.rows) + (read_rows(options.more_rows) if options.more_rows else [])
-    words = [word for word in options.filter.split(',') if word]
-    chosen = [row for row in rows if not words or any(word in row[0] for word in words)]
+    chosen = [row for row in rows if is_chosen(options, row[0])]
     big = [name for name, line in chosen if bench.native.facts(line).floor >= HUGE_FROM]
     if big and not options.huge and options.device == 'cpu':
         chosen = [row for row in chosen if row[0] not in big]
@@ -445,14 +458,13 @@ def drawn(options, rows):
     """The line of the header that says which random problems these are."""
     seed = 'each of the seeds' if len(options.seed) > 1 else 'seed'
     text = f'- {len(rows)} random problems: {options.random} of {seed} {", ".join(map(str, options.seed))}'
+    text += f', operators {options.operators}' if options.operators != 'all' else ''
     return text + (f', those with {options.filter} in their names' if options.filter else '')
 
 
 def has_latency(options):
     """Whether the latencies of the runtime are measured as well: with the usual rows, where the filter lets them."""
-    words = [word for word in options.filter.split(',') if word]
-    usual = options.device == 'cpu' and not options.random and not options.problem
-    return usual and (not words or any(word in 'latency' for word in words))
+    return options.device == 'cpu' and not options.random and not options.problem and is_chosen(options, 'latency')
 
 
 def run_pairs(bench, name, line):
@@ -531,7 +543,7 @@ def main():
     header += [drawn(options, rows)] if options.random else []
     print('\n'.join(header), end='\n\n')
     results = measure_rows(bench, rows, options.paired)
-    print('\n' + '\n'.join([*([] if options.random else report.summary(bench.columns, results)), *bench.notes]))
+    print('\n' + '\n'.join([*([] if options.random else report.summaries(bench.columns, results)), *bench.notes]))
     if options.random and results:
         print('\n' + '\n'.join(distribution.summary(bench.columns, results, command)))
     if latency:

@@ -7,10 +7,10 @@ import os
 import time
 import warnings
 
-OPERATORS = ('max_pool2d', 'avg_pool2d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'adaptive_avg_pool3d')
 TYPES = ('f32', 'f16', 'bf16', 'f64')
+BYTES = {'f32': 4, 'f16': 2, 'bf16': 2, 'f64': 8}
 TEXT = 512
-GRAD_OUT, INDICES, GRAD_IN, WIDE_INDICES = range(4)
+OUTPUTS, INDICES, CELLS, WIDE_INDICES = range(4)
 
 
 class Unable(Exception):
@@ -19,16 +19,17 @@ class Unable(Exception):
 
 class Facts(ctypes.Structure):
     """struct bench_facts of native.h."""
-    _fields_ = [(name, ctypes.c_int64) for name in ('op', 'type', 'index_bytes', 'spatial', 'ceil', 'include_pad',
-                                                    'divisor')]
-    _fields_ += [(name, ctypes.c_int64 * 2) for name in ('kernel', 'stride', 'pad', 'dilation')]
-    _fields_ += [(name, ctypes.c_int64 * 5) for name in ('into', 'out', 'grad_out_step', 'index_step', 'grad_in_step')]
-    _fields_ += [(name, ctypes.c_int64) for name in ('grad_out_elements', 'index_elements', 'grad_in_elements',
-                                                     'read_bytes', 'write_bytes', 'sets')]
+    _fields_ = [(name, ctypes.c_int64) for name in ('forward', 'max', 'sliding', 'type', 'index_bytes', 'spatial',
+                                                    'ceil', 'include_pad', 'divisor')]
+    _fields_ += [(name, ctypes.c_int64 * 3) for name in ('kernel', 'stride', 'pad', 'dilation')]
+    _fields_ += [(name, ctypes.c_int64 * 5) for name in ('into', 'out', 'in_step', 'out_step', 'index_step')]
+    _fields_ += [(name, ctypes.c_int64) for name in ('in_elements', 'out_elements', 'index_elements', 'read_bytes',
+                                                     'write_bytes', 'sets')]
+    operator = ''  # its word in problem lines
 
     @property
-    def operator(self):
-        return OPERATORS[self.op]
+    def kind(self):
+        return TYPES[self.type]
 
     @property
     def floor(self):
@@ -36,7 +37,29 @@ class Facts(ctypes.Structure):
 
     @property
     def element_bytes(self):
-        return self.write_bytes // self.grad_in_elements
+        return BYTES[self.kind]
+
+    @property
+    def result(self):
+        """What is compared."""
+        return OUTPUTS if self.forward else CELLS
+
+    @property
+    def result_name(self):
+        return 'out' if self.forward else 'gradInput'
+
+    @property
+    def result_elements(self):
+        return self.out_elements if self.forward else self.in_elements
+
+    @property
+    def is_global(self):
+        """An average over everything, which PyTorch leaves to mean."""
+        return 'adaptive_avg' in self.operator and list(self.out[2:]) == [1, 1, 1]
+
+    def of_axes(self, sizes):
+        """Of three values, those of the axes that there are."""
+        return list(sizes)[3 - self.spatial:]
 
 
 def load(path, functions):
@@ -75,6 +98,7 @@ class Native:
         facts, why = Facts(), ctypes.create_string_buffer(TEXT)
         if self.so.bench_facts_of(line.encode(), ctypes.byref(facts), why) != 0:
             raise ValueError(f'{line}: {why.value.decode()}')
+        facts.operator = line.split()[0]
         return facts
 
 
@@ -144,96 +168,134 @@ def twins(row, small):
 
 # --- PyTorch ----------------------------------------------------------------------------------------
 
-# What is put between the common first and last arguments.
+# The operators of PyTorch: a name, the tensors and values that they take in this order, and the keywords of what they
+# write. One without such a keyword returns memory of its own.
+SLIDING_MAX, SLIDING_AVERAGE = 'kernel stride pad dilation ceil', 'kernel stride pad ceil include_pad divisor'
 ATEN = {
-    'max_pool2d': 'max_pool2d_with_indices_backward(grad, like, {kernel}, {stride}, {pad}, {dilation}, {ceil}, index',
-    'avg_pool2d': 'avg_pool2d_backward(grad, like, {kernel}, {stride}, {pad}, {ceil}, {include_pad}, {divisor}',
-    'adaptive_max_pool2d': 'adaptive_max_pool2d_backward(grad, like, index',
-    'adaptive_max_pool3d': 'adaptive_max_pool3d_backward(grad, like, index',
-    'adaptive_avg_pool3d': 'adaptive_avg_pool3d_backward(grad, like',
+    'max_pool2d': ('max_pool2d_with_indices_backward', f'read like {SLIDING_MAX} index', 'grad_input'),
+    'max_pool2d_mask': ('max_pool2d_with_indices_backward', f'read like {SLIDING_MAX} index', 'grad_input'),
+    'max_pool3d': ('max_pool3d_with_indices_backward', f'read like {SLIDING_MAX} index', 'grad_input'),
+    'avg_pool2d': ('avg_pool2d_backward', f'read like {SLIDING_AVERAGE}', 'grad_input'),
+    'avg_pool3d': ('avg_pool3d_backward', f'read like {SLIDING_AVERAGE}', 'grad_input'),
+    'adaptive_max_pool2d': ('adaptive_max_pool2d_backward', 'read like index', 'grad_input'),
+    'adaptive_max_pool3d': ('adaptive_max_pool3d_backward', 'read like index', 'grad_input'),
+    'adaptive_avg_pool2d': ('_adaptive_avg_pool2d_backward', 'read like', ''),
+    'adaptive_avg_pool3d': ('adaptive_avg_pool3d_backward', 'read like', 'grad_input'),
+    'max_pool_forward': ('max_pool2d_with_indices', f'read {SLIDING_MAX}', 'out indices'),
+    'max_pool2d_forward': ('max_pool2d_with_indices', f'read {SLIDING_MAX}', 'out indices'),
+    'max_pool2d_mask_forward': ('max_pool2d_with_indices', f'read {SLIDING_MAX}', 'out indices'),
+    'max_pool3d_forward': ('max_pool3d_with_indices', f'read {SLIDING_MAX}', 'out indices'),
+    'avg_pool2d_forward': ('avg_pool2d', f'read {SLIDING_AVERAGE}', 'out'),
+    'avg_pool3d_forward': ('avg_pool3d', f'read {SLIDING_AVERAGE}', 'out'),
+    'adaptive_max_pool2d_forward': ('adaptive_max_pool2d', 'read outputs', 'out indices'),
+    'adaptive_max_pool3d_forward': ('adaptive_max_pool3d', 'read outputs', 'out indices'),
+    'adaptive_avg_pool2d_forward': ('adaptive_avg_pool2d', 'read outputs', 'out'),
+    'adaptive_avg_pool3d_forward': ('adaptive_avg_pool3d', 'read outputs', 'out'),
 }
+
+
+def aten_values(facts):
+    """The values among what an operator takes."""
+    values = {name: facts.of_axes(getattr(facts, name)) for name in ('kernel', 'stride', 'pad', 'dilation')}
+    return {**values, 'ceil': bool(facts.ceil), 'include_pad': bool(facts.include_pad),
+            'divisor': facts.divisor or None, 'outputs': facts.of_axes(facts.out[2:])}
+
+
+def torch_type(torch, facts):
+    return {'f32': torch.float32, 'f16': torch.float16, 'bf16': torch.bfloat16, 'f64': torch.float64}[facts.kind]
+
+
 LOOP = '''
-def loop(grad: Tensor, like: Tensor, index: Tensor, out: Tensor, planar: Tensor, calls: int):
+def loop(read: Tensor, like: Tensor, index: Tensor, out: Tensor, planar: Tensor, calls: int) -> Tensor:
+    made = out
     for _ in range(calls):
         {}
+    return made
 '''
 
 
 class Torch:
-    """Timed around a scripted loop: no interpreted Python within. The form 'mean' is what autograd runs for a pool over
-    everything. The form 'copied' is for operators that read indices and write gradients as if they were planar,
-    whatever strides they have: it gets planar indices, as their forward would leave them, and copies its planar result
-    to where the row wants it."""
+    """Timed around a scripted loop: no interpreted Python within. The form 'mean' is what PyTorch itself runs for an
+    average over everything, or for its backward. The form 'copied' is for operators that read indices and write results
+    as if they were planar, whatever strides they have: a backward gets planar indices, as its forward would leave them,
+    and a planar result is copied to where the row wants it."""
 
     def __init__(self, torch, row, form=''):
         self.name, self.row, self.form = f'PyTorch {form}'.strip(), row, form
         self.torch, self.tensors = torch, {}
-        facts = row.facts
-        windows = {name: list(getattr(facts, name)) for name in ('kernel', 'stride', 'pad', 'dilation')}
-        step = 'torch.ops.aten.' + ATEN[facts.operator].format(
-            **windows, ceil=bool(facts.ceil), include_pad=bool(facts.include_pad), divisor=facts.divisor or None)
-        step += ', grad_input=planar)\n        out.copy_(planar)' if form == 'copied' else ', grad_input=out)'
-        if form == 'mean':
-            step = f'torch.div(grad.expand(out.size()), {facts.into[2] * facts.into[3] * facts.into[4]}.0, out=out)'
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            self.loop = torch.jit.CompilationUnit(LOOP.format(step)).loop
+            self.loop = torch.jit.CompilationUnit(LOOP.format(self.step())).loop
         try:
             self.call(0, 1)
         except RuntimeError as error:
             raise Unable(str(error).strip().splitlines()[-1]) from error
         if form == 'copied':  # not between timed calls: it would bring the indices into the caches
-            for a_set in range(facts.sets):
+            for a_set in range(row.facts.sets):
                 self.tensors_of(a_set)
+
+    def step(self):
+        """A line of the loop."""
+        facts = self.row.facts
+        if self.form == 'mean':
+            axes = list(range(2, 2 + facts.spatial))
+            return (f'torch.mean(read, {axes}, True, out=out)' if facts.forward else
+                    f'torch.div(read.expand(out.size()), {facts.into[2] * facts.into[3] * facts.into[4]}.0, out=out)')
+        name, takes, writes = ATEN[facts.operator]
+        values = aten_values(facts)
+        words = [str(values.get(word, word)) for word in takes.split()]
+        to = 'planar' if self.form == 'copied' else 'out'
+        words += [f'{keyword}={"index" if keyword == "indices" else to}' for keyword in writes.split()]
+        call = f'torch.ops.aten.{name}({", ".join(words)})'
+        copied = '\n        out.copy_(planar)' if to == 'planar' else ''
+        return call + copied if writes else f'made = {call}'
 
     def otherwise(self):
         """How else it can be asked, where its result is wrong."""
         planar = self.tensors_of(0)[3].is_contiguous()
         return [] if planar or self.form else [Torch(self.torch, self.row, 'copied')]
 
-    def tensor(self, address, dtype, elements, size, step):
+    def tensor(self, a_set, which):
         torch, facts = self.torch, self.row.facts
+        of_cells = facts.into, facts.in_step, facts.in_elements
+        of_outputs = facts.out, facts.out_step, facts.out_elements
+        of_indices = facts.out, facts.index_step, facts.index_elements
+        size, step, elements = {CELLS: of_cells, OUTPUTS: of_outputs}.get(which, of_indices)
+        dtype = torch_type(torch, facts) if which in (CELLS, OUTPUTS) else torch.int64
+        memory = (ctypes.c_char * (elements * dtype.itemsize)).from_address(self.row.address(a_set, which))
         axes = (0, 1, 2, 3, 4) if facts.spatial == 3 else (0, 1, 3, 4)
-        bytes_each = torch.empty(0, dtype=dtype).element_size()
-        memory = (ctypes.c_char * (elements * bytes_each)).from_address(address)
         flat = torch.frombuffer(memory, dtype=dtype)
         return flat.as_strided([size[i] for i in axes], [step[i] for i in axes])
 
     def tensors_of(self, a_set):
-        torch, facts, row = self.torch, self.row.facts, self.row
+        torch, facts = self.torch, self.row.facts
         if a_set not in self.tensors:
-            dtype = {'f32': torch.float32, 'f16': torch.float16, 'bf16': torch.bfloat16,
-                     'f64': torch.float64}[TYPES[facts.type]]
-            grad = self.tensor(row.address(a_set, GRAD_OUT), dtype, facts.grad_out_elements, facts.out,
-                               facts.grad_out_step)
-            out = self.tensor(row.address(a_set, GRAD_IN), dtype, facts.grad_in_elements, facts.into,
-                              facts.grad_in_step)
-            index = grad
-            if 'max' in facts.operator:  # it knows int64 only
-                kind = INDICES if facts.index_bytes == 8 else WIDE_INDICES
-                index = self.tensor(row.address(a_set, kind), torch.int64, facts.index_elements, facts.out,
-                                    facts.index_step)
+            cells, outputs = (self.tensor(a_set, which) for which in (CELLS, OUTPUTS))
+            read, out = (cells, outputs) if facts.forward else (outputs, cells)
+            index = read
+            if facts.max:  # it knows int64 only
+                index = self.tensor(a_set, INDICES if facts.index_bytes == 8 else WIDE_INDICES)
             planar = out
             if self.form == 'copied':  # one for all sets
+                planar = self.tensors[0][4] if self.tensors else torch.empty(out.size(), dtype=out.dtype)
                 index = index.contiguous()
-                planar = self.tensors[0][4] if self.tensors else torch.empty(out.size(), dtype=dtype)
-            self.tensors[a_set] = grad, torch.empty_like(out), index, out, planar
+            self.tensors[a_set] = read, torch.empty_like(cells), index, out, planar
         return self.tensors[a_set]
 
     def call(self, a_set, calls):
         tensors = self.tensors_of(a_set)
         with self.torch.no_grad():
             start = time.perf_counter()
-            self.loop(*tensors, calls)
-            return (time.perf_counter() - start) * 1e6 / calls
+            made = self.loop(*tensors, calls)
+            us = (time.perf_counter() - start) * 1e6 / calls
+            if made.data_ptr() != tensors[3].data_ptr():
+                tensors[3].copy_(made)
+            return us
 
 
 def torch_forms(torch, row):
-    facts = row.facts
-    forms = [Torch(torch, row)]
-    if facts.operator == 'adaptive_avg_pool3d' and list(facts.out[2:]) == [1, 1, 1]:
-        forms.append(Torch(torch, row, 'mean'))
-    return forms
+    """All ways in which PyTorch computes the row; the fastest counts."""
+    return [Torch(torch, row, form) for form in (['', 'mean'] if row.facts.is_global else [''])]
 
 
 # --- oneDNN -----------------------------------------------------------------------------------------
@@ -255,10 +317,8 @@ class OneDnn:
 
     def __init__(self, so, row):
         self.so, self.row, self.handle = so, row, None
-        if 'adaptive' in row.facts.operator:
-            raise Unable('no such operator')
         field = None
-        if 'max' in row.facts.operator:
+        if row.facts.max and row.facts.sliding and not row.facts.forward:
             field = ctypes.create_string_buffer(row.facts.write_bytes)
             row.so.bench_field(row.handle, field)
         why = ctypes.create_string_buffer(TEXT)
@@ -270,5 +330,5 @@ class OneDnn:
         self.so.onednn_close(self.handle)
 
     def call(self, a_set, calls):
-        return self.so.onednn_call(self.handle, a_set, self.row.address(a_set, GRAD_OUT),
-                                   self.row.address(a_set, GRAD_IN), calls)
+        return self.so.onednn_call(self.handle, a_set, self.row.address(a_set, OUTPUTS),
+                                   self.row.address(a_set, CELLS), calls)

@@ -67,7 +67,7 @@ def compute(build, lines):
         if row.so.bench_call(row.handle, 0, 1, 1, why) < 0:
             sys.exit(f'{line}: {why.value.decode()}')
         facts = row.facts
-        device.so.cuda_unwritten(row.address(0, contestants.GRAD_IN), facts.grad_in_elements, facts.element_bytes)
+        device.so.cuda_unwritten(row.address(0, facts.result), facts.result_elements, facts.element_bytes)
         row.close()
 
 

@@ -15,7 +15,7 @@ import statistics
 import contestants
 import counts
 import report
-from contestants import GRAD_IN, GRAD_OUT, INDICES, TEXT, TYPES, Unable
+from contestants import CELLS, INDICES, OUTPUTS, TEXT, Unable
 
 TINY_BELOW, ONE_SET_FROM = 64 << 10, 1 << 30
 PEERS_BELOW = 1 << 31  # cells; PyTorch's offsets and cuDNN's strides are 32 bits wide
@@ -70,17 +70,25 @@ class Contestant:
     def __init__(self, name, stream, call):
         self.name, self.stream, self.what, self.error = name, stream, None, None
         self.otherwise = None  # makes another form, where the result of this one is wrong
+        self.place = None  # gives the tensor for what a call has left in memory of its own
+        self.made = None
         self.work = call if isinstance(call, WORK) else WORK(self.guarded(call))
 
     def guarded(self, call):
         def work(_, a_set):
             try:
-                call(a_set)
+                self.made = call(a_set)
                 return 0
             except (RuntimeError, Unable) as error:  # must not leave through C
                 self.error = str(error).strip().splitlines()[-1]
                 return -1
         return work
+
+    def put_result(self):
+        """What the last call made, where results are compared."""
+        if self.place and self.made is not None:
+            self.place().copy_(self.made)
+        self.made = None
 
     def samples(self, device, sets, first, count, batch):
         us = (ctypes.c_float * count)()
@@ -107,22 +115,23 @@ def ours(library, native, row):
 
 
 def atomics(device, stream, row):
-    """Only where a plane's cells lie evenly apart and outputs lie in the order of their memory."""
+    """Only the backward of maxima with indices, and only where a plane's cells lie evenly apart and outputs lie in the
+    order of their memory."""
     facts = row.facts
 
     def order(size, step):
         """The axes longer than 1, slowest first, and whether they lie without gaps."""
         axes = sorted((axis for axis in range(5) if size[axis] > 1), key=lambda axis: -step[axis])
         return axes, all(step[a] == size[b] * step[b] for a, b in zip(axes, axes[1:])) and step[axes[-1]] == 1
-    orders = [order(facts.into, facts.grad_in_step), order(facts.out, facts.grad_out_step),
+    orders = [order(facts.into, facts.in_step), order(facts.out, facts.out_step),
               order(facts.out, facts.index_step)]
     usual = all(dense and (axes == sorted(axes) or axes[-1:] == [1]) for axes, dense in orders)
-    if 'max' not in facts.operator or not usual:
-        raise Unable('another layout')
+    if facts.forward or not facts.max or 'mask' in facts.operator or not usual:
+        raise Unable('another operator or layout')
 
     def call(a_set):
-        if device.so.cuda_scatter(stream, ctypes.byref(facts), row.address(a_set, GRAD_OUT),
-                                  row.address(a_set, INDICES), row.address(a_set, GRAD_IN)) != 0:
+        if device.so.cuda_scatter(stream, ctypes.byref(facts), row.address(a_set, OUTPUTS),
+                                  row.address(a_set, INDICES), row.address(a_set, CELLS)) != 0:
             raise Unable(device.trouble())
     return Contestant('atomics', stream, call)
 
@@ -141,85 +150,95 @@ class Tensors:
 
     def __init__(self, torch, row):
         self.torch, self.row, self.made = torch, row, {}
-        self.dtype = {'f32': torch.float32, 'f16': torch.float16, 'bf16': torch.bfloat16,
-                      'f64': torch.float64}[TYPES[row.facts.type]]
-        self.like = self.torch.empty_like(self.tensor(0, GRAD_IN))
+        self.like = self.torch.empty_like(self.tensor(0, CELLS))
         for a_set in range(row.facts.sets):  # not while they are timed
             self.of(a_set)
 
-    def view(self, address, dtype, elements, size, step):
-        each = dtype.itemsize
-        flat = self.torch.as_tensor(Memory(address, elements, f'<i{each}'), device='cuda').view(dtype)
-        axes = (0, 1, 2, 3, 4) if self.row.facts.spatial == 3 else (0, 1, 3, 4)
-        return flat.as_strided([size[i] for i in axes], [step[i] for i in axes])
+    def lie(self, which):
+        """Size and steps of a tensor, along the axes that it has, and its elements in memory."""
+        facts = self.row.facts
+        size, step, elements = {CELLS: (facts.into, facts.in_step, facts.in_elements),
+                                OUTPUTS: (facts.out, facts.out_step, facts.out_elements),
+                                INDICES: (facts.out, facts.index_step, facts.index_elements)}[which]
+        axes = (0, 1, 2, 3, 4) if facts.spatial == 3 else (0, 1, 3, 4)
+        return [size[i] for i in axes], [step[i] for i in axes], elements
 
     def tensor(self, a_set, which):
-        facts, address = self.row.facts, self.row.address(a_set, which)
-        if which == GRAD_OUT:
-            return self.view(address, self.dtype, facts.grad_out_elements, facts.out, facts.grad_out_step)
-        if which == GRAD_IN:
-            return self.view(address, self.dtype, facts.grad_in_elements, facts.into, facts.grad_in_step)
-        dtype = self.torch.int64 if facts.index_bytes == 8 else self.torch.int32
-        return self.view(address, dtype, facts.index_elements, facts.out, facts.index_step)
+        torch, facts, (size, step, elements) = self.torch, self.row.facts, self.lie(which)
+        dtype = contestants.torch_type(torch, facts)
+        if which == INDICES:
+            dtype = torch.int64 if facts.index_bytes == 8 else torch.int32
+        memory = Memory(self.row.address(a_set, which), elements, f'<i{dtype.itemsize}')
+        return torch.as_tensor(memory, device='cuda').view(dtype).as_strided(size, step)
+
+    def index(self, a_set):
+        """As int64, since it knows no other. Where a forward's are not, it gets memory of its own for them."""
+        facts, (size, step, _) = self.row.facts, self.lie(INDICES)
+        if not facts.max or facts.index_bytes == 8:
+            return self.tensor(a_set, INDICES) if facts.max else None
+        if facts.forward:
+            return self.torch.empty_strided(size, step, dtype=self.torch.int64, device='cuda')
+        return self.tensor(a_set, INDICES).long()
 
     def of(self, a_set):
-        """gradOutput, indices and gradInput; indices as int64, since it knows no other."""
+        """What is read, indices and what is written."""
         if a_set not in self.made:
-            index = self.tensor(a_set, INDICES).long() if 'max' in self.row.facts.operator else None
-            self.made[a_set] = self.tensor(a_set, GRAD_OUT), index, self.tensor(a_set, GRAD_IN)
+            cells, outputs = self.tensor(a_set, CELLS), self.tensor(a_set, OUTPUTS)
+            read, out = (cells, outputs) if self.row.facts.forward else (outputs, cells)
+            self.made[a_set] = read, self.index(a_set), out
         return self.made[a_set]
 
 
 def aten(torch, facts):
-    """The operator with everything but tensors filled in."""
-    aten_ops, divisor = torch.ops.aten, facts.divisor or None
-    kernel, stride, pad, dilation = (list(getattr(facts, name)) for name in ('kernel', 'stride', 'pad', 'dilation'))
-    if facts.operator == 'max_pool2d':
-        op = aten_ops.max_pool2d_with_indices_backward.grad_input
-        return lambda grad, like, index, out: op(grad, like, kernel, stride, pad, dilation, bool(facts.ceil), index,
-                                                 grad_input=out)
-    if facts.operator == 'avg_pool2d':
-        op = aten_ops.avg_pool2d_backward.grad_input
-        return lambda grad, like, index, out: op(grad, like, kernel, stride, pad, bool(facts.ceil),
-                                                 bool(facts.include_pad), divisor, grad_input=out)
-    if facts.operator == 'adaptive_avg_pool3d':
-        op = aten_ops.adaptive_avg_pool3d_backward.grad_input
-        return lambda grad, like, index, out: op(grad, like, grad_input=out)
-    op = getattr(aten_ops, facts.operator + '_backward').grad_input
-    return lambda grad, like, index, out: op(grad, like, index, grad_input=out)
+    """The operator with everything but tensors filled in. It gives what it has made in memory of its own, or None."""
+    name, takes, writes = contestants.ATEN[facts.operator]
+    op = getattr(getattr(torch.ops.aten, name), writes.split()[0] if writes else 'default')
+    values, takes, writes = contestants.aten_values(facts), takes.split(), writes.split()
+
+    def call(read, like, index, out):
+        given = {**values, 'read': read, 'like': like, 'index': index}
+        made = op(*(given[word] for word in takes),
+                  **{keyword: index if keyword == 'indices' else out for keyword in writes})
+        return None if writes else made
+    return call
 
 
 def torch_forms(torch, tensors):
-    """The operator, and for a pool over everything also the backward of mean, which autograd runs there."""
+    """The operator, and for an average over everything also mean or its backward, which PyTorch itself runs there."""
     facts, stream, op = tensors.row.facts, torch.cuda.current_stream().cuda_stream, aten(torch, tensors.row.facts)
+    axes, cells = list(range(2, 2 + facts.spatial)), facts.into[2] * facts.into[3] * facts.into[4]
 
     def call(a_set):
-        grad, index, out = tensors.of(a_set)
-        op(grad, tensors.like, index, out)
+        read, index, out = tensors.of(a_set)
+        return op(read, tensors.like, index, out)
 
     def mean(a_set):
-        grad, _, out = tensors.of(a_set)
-        torch.div(grad.expand(out.size()), facts.into[2] * facts.into[3] * facts.into[4], out=out)
+        read, _, out = tensors.of(a_set)
+        if facts.forward:
+            torch.mean(read, axes, True, out=out)
+        else:
+            torch.div(read.expand(out.size()), cells, out=out)
     forms = [Contestant('PyTorch', stream, call)]
+    forms[0].place = lambda: tensors.of(0)[2]
     if not tensors.of(0)[2].is_contiguous():
         forms[0].otherwise = lambda: torch_copied(torch, tensors)
-    if facts.operator == 'adaptive_avg_pool3d' and list(facts.out[2:]) == [1, 1, 1]:
+    if facts.is_global:
         forms.append(Contestant('PyTorch mean', stream, mean))
     return forms
 
 
 def torch_copied(torch, tensors):
-    """For operators that read indices and write gradients as if they were planar, whatever strides they have: it gets
-    planar indices, as their forward would leave them, and copies its planar result to where the row wants it."""
+    """For operators that read indices and write results as if they were planar, whatever strides they have: a backward
+    gets planar indices, as its forward would leave them, and a planar result is copied to where the row wants it."""
     op, out = aten(torch, tensors.row.facts), tensors.of(0)[2]
     planar = torch.empty(out.size(), dtype=out.dtype, device=out.device)
     indices = [tensors.of(a_set)[1] for a_set in range(tensors.row.facts.sets)]
     indices = [index if index is None else index.contiguous() for index in indices]
 
     def call(a_set):
-        grad, _, out = tensors.of(a_set)
-        op(grad, tensors.like, indices[a_set], planar)
-        out.copy_(planar)
+        read, _, out = tensors.of(a_set)
+        made = op(read, tensors.like, indices[a_set], planar)
+        out.copy_(planar if made is None else made)
     return Contestant('PyTorch copied', torch.cuda.current_stream().cuda_stream, call)
 
 
@@ -260,46 +279,63 @@ class CuDnn:
         return made
 
     def tensor(self, facts, size, step):
-        made = self.make('cudnnCreateTensorDescriptor')
-        values = [size[i] for i in (0, 1, 3, 4)] + [step[i] for i in (0, 1, 3, 4)]
-        self.must(self.so.cudnnSetTensor4dDescriptorEx(made, self.DTYPES[TYPES[facts.type]], *values))
+        made, axes = self.make('cudnnCreateTensorDescriptor'), (0, 1, 2, 3, 4) if facts.spatial == 3 else (0, 1, 3, 4)
+        self.must(self.so.cudnnSetTensorNdDescriptor(made, self.DTYPES[facts.kind], len(axes),
+                                                     numbers([size[i] for i in axes]), numbers([step[i] for i in axes])))
         return made
 
     def pooling(self, facts, mode):
         made = self.make('cudnnCreatePoolingDescriptor')
-        self.must(self.so.cudnnSetPooling2dDescriptor(made, mode, 1, *facts.kernel, *facts.pad, *facts.stride))
+        windows = (numbers(facts.of_axes(sizes)) for sizes in (facts.kernel, facts.pad, facts.stride))
+        self.must(self.so.cudnnSetPoolingNdDescriptor(made, mode, 1, facts.spatial, *windows))
         return made
 
 
+def numbers(values):
+    return (ctypes.c_int * len(values))(*values)
+
+
 def cudnn_forms(cudnn, torch, tensors):
-    """One contestant per mode. Its forward makes y from random x: it finds its maxima by comparing the two."""
+    """One contestant per mode. For a backward its forward makes y from random x: it finds its maxima by comparing the
+    two."""
     facts = tensors.row.facts
-    if 'adaptive' in facts.operator or facts.divisor or list(facts.dilation) != [1, 1]:
+    if not facts.sliding or facts.divisor or any(step > 1 for step in facts.of_axes(facts.dilation)):
         raise Unable('no such operator')
-    modes = [cudnn.MAX_DETERMINISTIC, cudnn.MAX] if 'max' in facts.operator else [
+    modes = [cudnn.MAX_DETERMINISTIC, cudnn.MAX] if facts.max else [
         cudnn.INCLUDE if facts.include_pad else cudnn.EXCLUDE]
     small, large = (cudnn.tensor(facts, size, step) for size, step in (
-        (facts.out, facts.grad_out_step), (facts.into, facts.grad_in_step)))
-    number = ctypes.c_double if TYPES[facts.type] == 'f64' else ctypes.c_float
+        (facts.out, facts.out_step), (facts.into, facts.in_step)))
+    number = ctypes.c_double if facts.kind == 'f64' else ctypes.c_float
     one, zero = ctypes.byref(number(1)), ctypes.byref(number(0))
-    sizes = [ctypes.c_int() for _ in range(4)]
-    x, y = tensors.like.uniform_(), torch.empty_like(tensors.of(0)[0])
+    sizes = numbers([0] * (2 + facts.spatial))
+    wanted = [*facts.out[:2], *facts.of_axes(facts.out[2:])]
+
+    def forward(pool, x, y):
+        cudnn.must(cudnn.so.cudnnPoolingForward(cudnn.handle, pool, one, large, ctypes.c_void_p(x), zero, small,
+                                                ctypes.c_void_p(y)))
+
+    def backward(pool, x, y, grad, out):
+        cudnn.must(cudnn.so.cudnnPoolingBackward(cudnn.handle, pool, one, small, ctypes.c_void_p(y), small,
+                                                 ctypes.c_void_p(grad), large, ctypes.c_void_p(x), zero, large,
+                                                 ctypes.c_void_p(out)))
 
     def form(mode):
         pool = cudnn.pooling(facts, mode)
-        cudnn.must(cudnn.so.cudnnGetPooling2dForwardOutputDim(pool, large, *map(ctypes.byref, sizes)))
-        if [size.value for size in sizes] != [facts.out[i] for i in (0, 1, 3, 4)]:
+        cudnn.must(cudnn.so.cudnnGetPoolingNdForwardOutputDim(pool, large, len(sizes), sizes))
+        if list(sizes) != wanted:
             raise Unable('no ceil mode')
-        at_x, at_y = ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(y.data_ptr())
-        cudnn.must(cudnn.so.cudnnPoolingForward(cudnn.handle, pool, one, large, at_x, zero, small, at_y))
+        kept = None
+        if not facts.forward:
+            kept = x, y = tensors.like.uniform_(), torch.empty_like(tensors.of(0)[0])
+            forward(pool, x.data_ptr(), y.data_ptr())
 
         def call(a_set):
-            grad, out = (ctypes.c_void_p(tensors.row.address(a_set, which)) for which in (GRAD_OUT, GRAD_IN))
-            cudnn.must(cudnn.so.cudnnPoolingBackward(cudnn.handle, pool, one, small, at_y, small, grad, large, at_x,
-                                                     zero, large, out))
-        contestant = Contestant('cuDNN', torch.cuda.current_stream().cuda_stream, call)
-        contestant.kept = x, y  # else their memory would go to others
-        return contestant
+            outputs, cells = (tensors.row.address(a_set, which) for which in (OUTPUTS, CELLS))
+            if facts.forward:
+                forward(pool, cells, outputs)
+            else:
+                backward(pool, kept[0].data_ptr(), kept[1].data_ptr(), outputs, cells)
+        return Contestant('cuDNN', torch.cuda.current_stream().cuda_stream, call)
     found, last = [], None
     for mode in modes:
         try:
@@ -374,7 +410,7 @@ class CudaBench:
     def peers(self, row):
         """Those that can compute the row, by column."""
         found = {}
-        if row.facts.grad_in_elements >= PEERS_BELOW:
+        if row.facts.in_elements >= PEERS_BELOW:
             return found
         tensors = Tensors(self.torch, row) if self.torch else None
         stream = self.library.poolgrad_cuda_stream(self.native.so.bench_stream(row.handle))
@@ -398,12 +434,12 @@ class CudaBench:
     def check(self, name, row, mine, peers):
         """Says when a cell is not written, since the figures then mean nothing. The peers that are of one mind with
         us: what takes how long to compute something else is no comparison."""
-        facts, so, kind = row.facts, row.so, TYPES[row.facts.type]
+        facts, so, kind = row.facts, row.so, row.facts.kind
         row.poison(0)
         mine.samples(self.device, 1, 0, 1, 1)
-        left = self.device.so.cuda_unwritten(row.address(0, GRAD_IN), facts.grad_in_elements, facts.element_bytes)
+        left = self.device.so.cuda_unwritten(row.address(0, facts.result), facts.result_elements, facts.element_bytes)
         if left:
-            self.notes.append(f'{name}: {left} cells of gradInput were not written.')
+            self.notes.append(f'{name}: {left} elements of {facts.result_name} were not written.')
         so.bench_keep(row.handle, 0)
         agreeing = {}
         for column, forms in peers.items():
@@ -422,7 +458,10 @@ class CudaBench:
         """Between its result and ours, which was kept, relative to the largest value."""
         row.poison(0)
         form.samples(self.device, 1, 0, 1, 1)
-        if form.name == 'cuDNN' and 'max' in row.facts.operator:
+        form.put_result()
+        if self.torch:
+            self.torch.cuda.current_stream().synchronize()
+        if form.name == 'cuDNN' and row.facts.max and not row.facts.forward:
             return 0  # its maxima are those of other data
         return row.so.bench_difference(row.handle, 0)
 
@@ -443,11 +482,11 @@ class CudaBench:
             self.remarks.setdefault(best.name, []).append(name)
         return medians[best]
 
-    def deterministic(self, form, measure):
-        """PyTorch told to give the same bits in every run, or its refusal."""
+    def deterministic(self, forms, measure):
+        """PyTorch told to give the same bits in every run, by the fastest form that does not refuse to."""
         self.torch.use_deterministic_algorithms(True)
         try:
-            return statistics.median(measure(form)) if self.works(form) else report.NONE
+            return min((statistics.median(measure(form)) for form in forms if self.works(form)), default=report.NONE)
         finally:
             self.torch.use_deterministic_algorithms(False)
 
@@ -456,11 +495,11 @@ class CudaBench:
         times = measure(mine)
         peers_us = {column: self.best(name, forms, measure) for column, forms in peers.items()}
         if 'PyTorch' in peers:
-            peers_us['determ.'] = self.deterministic(peers['PyTorch'][0], measure)
+            peers_us['determ.'] = self.deterministic(peers['PyTorch'], measure)
         times += measure(mine)
         quartiles = statistics.quantiles(times, n=4)
         limit = self.limit_us(row.facts) if kind == 'cold' else None
-        fewer = 'max' in row.facts.operator and row.facts.index_bytes == 4  # bytes than the peers read
+        fewer = row.facts.max and row.facts.index_bytes != 8  # bytes of indices than the peers read or write
         return report.Result(name, line, kind, row.facts.floor, statistics.median(times), limit, peers_us, len(times),
                              quartiles[2] / quartiles[0], counted=kind in ('cold', 'graph') and not fewer,
                              method=row.methods[0])
@@ -470,13 +509,21 @@ class CudaBench:
         if not form.name.startswith('PyTorch'):
             return [form.replay(self.device)]
         graph = self.torch.cuda.CUDAGraph()
+        try:
+            return [us / 100 for us in self.captured(graph, form).samples(self.device, 1, 0, LEAST, 1)]
+        except RuntimeError as error:  # the capture has failed
+            raise Unable(str(error).splitlines()[0]) from error
+        finally:
+            graph.reset()  # not when it is collected: that could be within another capture, which it would break
+
+    def captured(self, graph, form):
+        """The replay of 100 calls."""
         stream = self.torch.cuda.current_stream()
         with self.torch.cuda.graph(graph, stream=stream, capture_error_mode='thread_local'):  # ours has threads
             for _ in range(100):
                 if form.work(None, 0) != 0:
                     raise Unable(form.error)
-        replay = Contestant('graph', form.stream, lambda _: graph.replay())
-        return [us / 100 for us in replay.samples(self.device, 1, 0, LEAST, 1)]
+        return Contestant('graph', form.stream, lambda _: graph.replay())
 
     def tiny(self, name, line, row, mine, peers):
         """A call within a replayed graph, calls one after the other in a stream, and their time on the host."""
@@ -515,7 +562,7 @@ class CudaBench:
         self.progress(f'{name}: preparing')
         facts = self.native.facts(line)
         sets = self.sets_of(facts)
-        needed = sets * facts.floor + (3 * facts.floor if facts.grad_in_elements < PEERS_BELOW else 0)
+        needed = sets * facts.floor + (3 * facts.floor if facts.in_elements < PEERS_BELOW else 0)
         if needed > 0.9 * self.device.free_bytes():
             self.notes.append(f'{name} is left out: {needed >> 20} MB are needed on the GPU, '
                               f'{self.device.free_bytes() >> 20} MB are free.')

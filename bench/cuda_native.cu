@@ -258,10 +258,10 @@ int cuda_scatter(void *stream_handle, const struct bench_facts *f, const void *g
   const scatter s = {f->out[0] * f->out[1] * outputs,
                      outputs,
                      f->out[1],
-                     f->grad_in_step[0],
-                     f->grad_in_step[1],
-                     f->grad_in_step[4],
-                     f->grad_in_step[4] != 1};
+                     f->in_step[0],
+                     f->in_step[1],
+                     f->in_step[4],
+                     f->in_step[4] != 1};
   if (!good(cudaMemsetAsync(grad_in, 0, (size_t)f->write_bytes, stream))) return -1;
   switch (f->type) { /* F32, F16, BF16, F64 of tests/float_format.h */
     case 0:
@@ -305,16 +305,16 @@ __global__ void count_poison(const T *cells, int64_t count, unsigned long long *
   if (mine > 0) atomicAdd(found, mine);
 }
 
-int64_t cuda_unwritten(const void *grad_in, int64_t elements, int64_t element_bytes) {
+int64_t cuda_unwritten(const void *result, int64_t elements, int64_t element_bytes) {
   unsigned long long *counter = NULL, found = 0;
   if (!good(cudaMalloc(&counter, sizeof found))) return -1;
   bool right = good(cudaMemset(counter, 0, sizeof found));
   if (element_bytes == 2)
-    count_poison<uint16_t><<<1056, 256>>>((const uint16_t *)grad_in, elements, counter);
+    count_poison<uint16_t><<<1056, 256>>>((const uint16_t *)result, elements, counter);
   else if (element_bytes == 4)
-    count_poison<uint32_t><<<1056, 256>>>((const uint32_t *)grad_in, elements, counter);
+    count_poison<uint32_t><<<1056, 256>>>((const uint32_t *)result, elements, counter);
   else
-    count_poison<uint64_t><<<1056, 256>>>((const uint64_t *)grad_in, elements, counter);
+    count_poison<uint64_t><<<1056, 256>>>((const uint64_t *)result, elements, counter);
   right = good(cudaMemcpy(&found, counter, sizeof found, cudaMemcpyDeviceToHost)) && right;
   (void)cudaFree(counter);
   return right ? (int64_t)found : -1;

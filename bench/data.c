@@ -8,6 +8,28 @@
 
 enum { MOST_THREADS = 256 };
 
+int64_t data_bytes(const struct problem *p, const struct tensor_layout *t, int tensor) {
+  if (problem_role(p, tensor) == ABSENT_TENSOR) return 0;
+  return t->elements * problem_element_bytes(p, tensor);
+}
+
+/* Of a mask a backward needs the indices that are packed at its begin, or nothing where they are
+ * implied. */
+static int64_t needed_bytes(const struct problem *p, const struct tensor_layout *t, int tensor) {
+  if (tensor != INDICES || !problem_is_mask(p) || problem_is_forward(p))
+    return data_bytes(p, t, tensor);
+  const int64_t outputs = p->n * p->c * p->out[1] * p->out[2];
+  return problem_implies_indices(p) ? 0 : outputs * (int64_t)sizeof(int32_t);
+}
+
+int64_t data_moved(const struct problem *p, const struct tensor_layout layout[POOL_TENSORS],
+                   enum tensor_role role) {
+  int64_t sum = 0;
+  for (int i = 0; i < POOL_TENSORS; i++)
+    if (problem_role(p, i) == role) sum += needed_bytes(p, &layout[i], i);
+  return sum;
+}
+
 /* The data is a function of the cell's number and never stored: 24 bits, so that fp32 holds it. */
 static uint32_t value_at(uint64_t cell) {
   uint32_t h = (uint32_t)cell * 0x9e3779b1u ^ (uint32_t)(cell >> 32);
@@ -17,7 +39,7 @@ static uint32_t value_at(uint64_t cell) {
 }
 
 /* A number between 0.5 and 1 in size, of either sign: never zero, and sums stay near 1. */
-static void put_gradient(int type, void *to, int64_t place, uint64_t cell) {
+static void put_value(int type, void *to, int64_t place, uint64_t cell) {
   const uint32_t bits = value_at(~cell), sign = bits & 1;
   if (type == F64) {
     ((uint64_t *)to)[place] = 0x3fe0000000000000u | (uint64_t)sign << 63 | (uint64_t)bits << 28;
@@ -33,8 +55,7 @@ struct job {
   const struct problem *p;
   const struct tensor_layout *layout;
   struct reference_pooling pool;
-  void *grad_out, *index;
-  int64_t *wide_index;
+  const struct data_places *places;
   int64_t first, last; /* planes */
 };
 
@@ -54,12 +75,14 @@ static int64_t argmax(const struct job *j, int64_t plane, const struct reference
   return best;
 }
 
+/* The container of a mask that says nothing has no room for indices. */
 static void put_index(const struct job *j, int64_t place, int64_t cell) {
-  if (j->p->index_bytes == 8)
-    ((int64_t *)j->index)[place] = cell;
-  else
-    ((int32_t *)j->index)[place] = (int32_t)cell;
-  if (j->wide_index != NULL) j->wide_index[place] = cell;
+  void *const index = j->places->of[INDICES];
+  if (!problem_implies_indices(j->p) && j->p->index_bytes == 8)
+    ((int64_t *)index)[place] = cell;
+  else if (!problem_implies_indices(j->p))
+    ((int32_t *)index)[place] = (int32_t)cell;
+  if (j->places->wide_index != NULL) j->places->wide_index[place] = cell;
 }
 
 static int64_t place_of(const struct tensor_layout *t, int64_t plane, const int64_t at[3]) {
@@ -69,23 +92,41 @@ static int64_t place_of(const struct tensor_layout *t, int64_t plane, const int6
   return place;
 }
 
-static void fill_plane(const struct job *j, int64_t plane) {
-  const struct reference_axis *axis = j->pool.axis;
-  uint64_t output = (uint64_t)(plane * reference_out_cells(&j->pool));
-  struct reference_span span[3];
+/* One plane of a tensor of numbers, each by its place among all of them. */
+static void fill_values(const struct job *j, int tensor, int64_t plane) {
+  const struct tensor_layout *t = &j->layout[tensor];
+  const int64_t *size = t->size + AXIS_D;
+  uint64_t number = (uint64_t)(plane * size[0] * size[1] * size[2]);
   int64_t at[3];
+  for (at[0] = 0; at[0] < size[0]; at[0]++)
+    for (at[1] = 0; at[1] < size[1]; at[1]++)
+      for (at[2] = 0; at[2] < size[2]; at[2]++)
+        put_value(j->p->type, j->places->of[tensor], place_of(t, plane, at), number++);
+}
+
+/* A mask has its indices packed, whatever its shape says. */
+static void fill_indices(const struct job *j, int64_t plane) {
+  const struct reference_axis *axis = j->pool.axis;
+  const bool packed = problem_is_mask(j->p);
+  int64_t output = plane * reference_out_cells(&j->pool), at[3];
+  struct reference_span span[3];
   for (at[0] = 0; at[0] < axis[0].out; at[0]++) {
     span[0] = reference_window(&axis[0], at[0]);
     for (at[1] = 0; at[1] < axis[1].out; at[1]++) {
       span[1] = reference_window(&axis[1], at[1]);
       for (at[2] = 0; at[2] < axis[2].out; at[2]++, output++) {
-        put_gradient(j->p->type, j->grad_out, place_of(&j->layout[GRAD_OUT], plane, at), output);
-        if (j->index == NULL) continue;
         span[2] = reference_window(&axis[2], at[2]);
-        put_index(j, place_of(&j->layout[INDICES], plane, at), argmax(j, plane, span));
+        const int64_t place = packed ? output : place_of(&j->layout[INDICES], plane, at);
+        put_index(j, place, argmax(j, plane, span));
       }
     }
   }
+}
+
+static void fill_plane(const struct job *j, int64_t plane) {
+  for (int i = 0; i < POOL_TENSORS; i++)
+    if (j->places->of[i] != NULL && i != INDICES) fill_values(j, i, plane);
+  if (j->places->of[INDICES] != NULL) fill_indices(j, plane);
 }
 
 static void *fill_planes(void *argument) {
@@ -95,7 +136,7 @@ static void *fill_planes(void *argument) {
 }
 
 void data_fill(const struct problem *p, const struct tensor_layout layout[POOL_TENSORS],
-               void *grad_out, void *index, int64_t *wide_index, int threads) {
+               const struct data_places *places, int threads) {
   pthread_t handle[MOST_THREADS];
   bool running[MOST_THREADS];
   struct job job[MOST_THREADS];
@@ -105,9 +146,7 @@ void data_fill(const struct problem *p, const struct tensor_layout layout[POOL_T
     job[i] = (struct job){.p = p,
                           .layout = layout,
                           .pool = problem_pooling(p),
-                          .grad_out = grad_out,
-                          .index = index,
-                          .wide_index = wide_index,
+                          .places = places,
                           .first = planes * i / count,
                           .last = planes * (i + 1) / count};
     running[i] = pthread_create(&handle[i], NULL, fill_planes, &job[i]) == 0;

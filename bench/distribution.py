@@ -24,7 +24,8 @@ def element_type(problem):
 
 
 def layout(problem):
-    return 'channels last' if {'nhwc', 'grad_in=permuted'} & set(problem.line.split()) else 'planar'
+    last = {'nhwc', 'ndhwc', 'grad_in=permuted', 'self=permuted'}
+    return 'channels last' if last & set(problem.line.split()) else 'planar'
 
 
 def size(problem):
@@ -36,8 +37,9 @@ def operator(problem):
 
 
 def method(problem):
-    """Methods of maxima and of averages share some names."""
-    return f'{"max" if "max" in operator(problem) else "average"} {problem.method}'
+    """Methods of maxima and of averages, and of the two directions, share some names."""
+    direction = ' forward' if operator(problem).endswith('_forward') else ''
+    return f'{"max" if "max" in operator(problem) else "average"}{direction} {problem.method}'
 
 
 GROUPS = {'type': element_type, 'layout': layout, 'bytes': size, 'operator': operator, 'method': method}
@@ -190,7 +192,8 @@ def problem_list(peers, results):
 
 
 def write_markdown(path, peers, header, results, notes):
-    name = 'random cuda' if peers is report.CUDA_PEERS else 'random'
+    words = ['random', *(['forward'] if all(r.is_forward for r in results) else [])]
+    name = ' '.join(words + (['cuda'] if peers is report.CUDA_PEERS else []))
     count = sum(r.kind == 'cold' for r in results)
     text = [*header, '', *tables(peers, results), '', *notes, '',
             '<details markdown>', f'<summary>All {count} problems</summary>', '',

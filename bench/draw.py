@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random problems for bench.py --random, from this distribution:
 
-    operator   those of OPERATORS in turn, so that a small number of problems has all of them equally often
+    operator   all nineteen, those of OPERATORS, in turn, so that a small number of problems has all of them equally
+               often; or those of one of GROUPS in turn
     type       f32, f16 or bf16; in one of 16 adaptive averages f64, of which the operator takes one output only
-    indices    i32 or i64
+    indices    i32 or i64, as far as the operator takes them; masks are the operator's own
     layout     planar or channels last
     plane      H and W from 5 to 224, D from 3 to 64, odd as often as even; in half of the problems H = W
     windows    kernel 1 to 7, one in eight 8 to 16; stride 1 to kernel; in half of the problems padding from 0 to half
-               of the kernel; in half ceil; one in four has values of its own for each axis. Max: one in four has
-               dilation 2 or 3. Averages: half count the padding, one in eight has a divisor from 1 to 64.
+               of the kernel; in half ceil; one in four has values of its own for each axis. Max with indices: one in
+               four has dilation 2 or 3. Averages: half count the padding, one in eight has a divisor from 1 to 64.
     outputs    of adaptive operators 1 to twice the input along each axis; in one of four they divide it; in half of the
                problems with H = W as many along both
     bytes      64 KB to 512 MB that a call must move at least; for a GPU from 16 MB
@@ -20,15 +21,19 @@ Lengths of planes, outputs of adaptive operators, bytes and channels are drawn s
 the next one; all else is equally likely. A window that does not fit its padded plane is drawn again with the plane, and
 so is a plane that is larger than the bytes.
 
-    python3 bench/draw.py 60 1             the 60 problems of seed 1, as rows for bench.py --rows
-    python3 bench/draw.py 60 1,2 cuda      60 of seed 1 and 60 of seed 2, for a GPU
+    python3 bench/draw.py 60 1                   the 60 problems of seed 1, as rows for bench.py --rows
+    python3 bench/draw.py 60 1,2 cuda            60 of seed 1 and 60 of seed 2, for a GPU
+    python3 bench/draw.py 60 1 cpu backward5     of the five first backward operators alone
+
+A seed draws other problems for each group. Those of backward5 are what a seed drew before there were other operators.
 """
 
 import dataclasses
 import math
 import random
+import re
 import sys
-from typing import Callable
+from typing import Callable, Optional
 
 LEAST_BYTES, MOST_BYTES = {'cpu': 64 << 10, 'cuda': 16 << 20}, 512 << 20
 MOST_CHANNELS, USUAL_BATCH = 2048, 1024
@@ -97,6 +102,10 @@ def sliding_max(draws, size):
     return sliding(draws, size, True)
 
 
+def sliding_plain(draws, size):
+    return sliding(draws, size, False)
+
+
 def sliding_average(draws, size):
     out, words = sliding(draws, size, False)
     words += ' include_pad' if draws.one_in(2) else ''
@@ -118,6 +127,23 @@ def one_output(_, size):
     return out, f'out={by_x(out)}'
 
 
+# --- bytes of a plane beside its cells and outputs, for so many outputs and such windows ----------------------------
+
+def kernel_cells(words):
+    kernel = re.search(r'kernel=([\dx]+)', words).group(1).split('x')
+    return math.prod(map(int, kernel if len(kernel) > 1 else 2 * kernel))
+
+
+def mask_read(results, words):
+    """The indices that are packed in it; windows of one cell need none."""
+    return 4 * results if kernel_cells(words) > 1 else 0
+
+
+def mask_written(results, words):
+    """All of it."""
+    return kernel_cells(words) * (-(-results // 16) + 1) * 32
+
+
 @dataclasses.dataclass(frozen=True)
 class Operator:
     name: str
@@ -127,18 +153,36 @@ class Operator:
     last: str  # the words for channels last: a format, or strides where the operator has no such format
     indices: tuple = ()
     types: tuple = FLOATS
+    mask: Optional[Callable] = None
 
 
 INDICES = ('i32', 'i64')
 LAST_AVERAGE = 'grad_out=permuted grad_in=permuted'
 LAST_MAX = LAST_AVERAGE + ' indices=permuted'
+LAST_FORWARD = 'self=permuted grad_out=permuted'
 OPERATORS = (
     Operator('max_pool2d', 'mp2', 2, sliding_max, 'nhwc', INDICES),
     Operator('avg_pool2d', 'ap2', 2, sliding_average, LAST_AVERAGE),
     Operator('adaptive_max_pool2d', 'amp2', 2, adaptive, LAST_MAX, INDICES),
     Operator('adaptive_max_pool3d', 'amp3', 3, adaptive, LAST_MAX, INDICES),
     Operator('adaptive_avg_pool3d', 'aap3', 3, adaptive, LAST_AVERAGE, types=5 * FLOATS + ('f64',)),
+    Operator('max_pool2d_mask', 'mp2m', 2, sliding_plain, LAST_AVERAGE, mask=mask_read),
+    Operator('max_pool3d', 'mp3', 3, sliding_max, LAST_MAX, INDICES),
+    Operator('avg_pool3d', 'ap3', 3, sliding_average, LAST_AVERAGE),
+    Operator('adaptive_avg_pool2d', 'aap2', 2, adaptive, LAST_AVERAGE),
+    Operator('max_pool_forward', 'f.mp', 2, sliding_plain, LAST_FORWARD),
+    Operator('max_pool2d_forward', 'f.mp2', 2, sliding_max, 'nhwc', INDICES),
+    Operator('max_pool2d_mask_forward', 'f.mp2m', 2, sliding_plain, LAST_FORWARD, mask=mask_written),
+    Operator('max_pool3d_forward', 'f.mp3', 3, sliding_max, 'ndhwc', INDICES),
+    Operator('avg_pool2d_forward', 'f.ap2', 2, sliding_average, LAST_FORWARD),
+    Operator('avg_pool3d_forward', 'f.ap3', 3, sliding_average, LAST_FORWARD),
+    Operator('adaptive_max_pool2d_forward', 'f.amp2', 2, adaptive, 'nhwc', ('i64',)),
+    Operator('adaptive_max_pool3d_forward', 'f.amp3', 3, adaptive, LAST_FORWARD + ' indices=permuted', INDICES),
+    Operator('adaptive_avg_pool2d_forward', 'f.aap2', 2, adaptive, LAST_FORWARD),
+    Operator('adaptive_avg_pool3d_forward', 'f.aap3', 3, adaptive, LAST_FORWARD),
 )
+GROUPS = {'all': OPERATORS, 'backward5': OPERATORS[:5], 'backward': OPERATORS[:9], 'forward': OPERATORS[9:]}
+LAST = {word for operator in OPERATORS for word in operator.last.split()}
 
 
 # --- problems ---------------------------------------------------------------------------------------------------------
@@ -169,6 +213,7 @@ def problem(draws, operator, least_bytes):
         out, words = kind(draws, size)
         cells, results = math.prod(size), math.prod(out)
         plane_bytes = cells * BYTES_OF[floats] + results * (BYTES_OF[floats] + BYTES_OF.get(index, 0))
+        plane_bytes += operator.mask(results, words) if operator.mask else 0
         if results == 0 or plane_bytes > wanted:
             continue
         n, c = batch_and_channels(draws, wanted // plane_bytes)
@@ -177,11 +222,11 @@ def problem(draws, operator, least_bytes):
             return ' '.join(word for word in said if word)
 
 
-def rows(count, seed, device='cpu'):
+def rows(count, seed, device='cpu', group='all'):
     """Names and problems; the first ones are the same for every count."""
-    draws, found = Draws(seed), []
+    draws, found, operators = Draws(seed), [], GROUPS[group]
     for number in range(count):
-        operator = OPERATORS[number % len(OPERATORS)]
+        operator = operators[number % len(operators)]
         found.append((f'{operator.short}.{number + 1}', problem(draws, operator, LEAST_BYTES[device])))
     return found
 
@@ -196,7 +241,7 @@ def relatives(line):
         images = f'in={(int(batch) + 1) // 2}x{rest}'
         found.append(('as f32', ' '.join([words[0], 'f32', *(images if word.startswith('in=') else word
                                                               for word in words[2:])])))
-    planes = [word for word in words if word not in f'nhwc {LAST_MAX}'.split()]
+    planes = [word for word in words if word not in LAST]
     return found + ([('as planar', ' '.join(planes))] if planes != words else [])
 
 
@@ -218,14 +263,16 @@ def seeds_of(text):
     return seeds
 
 
-def rows_of_seeds(count, seeds, device='cpu'):
+def rows_of_seeds(count, seeds, device='cpu', group='all'):
     """So many problems of each seed. With several seeds a name has its seed in it: mp2.201.1."""
-    return [(name.replace('.', f'.{seed}.') if len(seeds) > 1 else name, line)
-            for seed in seeds for name, line in rows(count, seed, device)]
+    def named(name, seed):
+        operator, number = name.rsplit('.', 1)
+        return f'{operator}.{seed}.{number}' if len(seeds) > 1 else name
+    return [(named(name, seed), line) for seed in seeds for name, line in rows(count, seed, device, group)]
 
 
 if __name__ == '__main__':
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) not in (3, 4, 5):
         sys.exit(__doc__)
     for name, line in rows_of_seeds(int(sys.argv[1]), seeds_of(sys.argv[2]), *sys.argv[3:]):
         print(f'{name}: {line}')

@@ -17,9 +17,10 @@ enum { POISON = 0xff, KEPT = 1 << 18 };
 
 static bool on_host; /* device memory is the host's as well */
 
-/* One copy of the data. gradOutput and indices lie behind each other, for the twin to read. */
+/* One copy of the data. What is read lies in one piece, and so does what is written: for the twin.
+ */
 struct set {
-  char *inputs, *grad_in;
+  char *read, *written;
   struct operator_arguments arguments;
 };
 
@@ -29,64 +30,82 @@ struct bench_row {
   struct bench_facts facts;
   struct set *set;
   int64_t *wide_index;
-  size_t index_at; /* where indices begin within the inputs */
-  void *self;      /* never touched, so on the host it costs address space only */
+  size_t at[POOL_TENSORS];        /* where a tensor begins within its piece */
+  size_t read_bytes, write_bytes; /* of the two pieces */
+  void *untouched;                /* for a tensor whose values nobody needs; on the host it costs
+                                     address space only */
   void *workspace;
   uint64_t workspace_size;
   aclIntArray *array[POOL_ARRAYS]; /* all sets have the same */
   aclrtStream stream;
   double *kept;
-  char *fetched; /* as many cells */
-  int64_t kept_cells;
+  char *fetched; /* as many elements */
+  int64_t kept_elements;
   const char *method; /* that calls use; NULL: the first */
 };
 
 /* --- facts ------------------------------------------------------------------------------------
  */
 
-static size_t element_bytes(const struct problem *p, int tensor) {
-  return tensor == INDICES ? (size_t)p->index_bytes : float_formats[p->type].bytes;
+/* The tensor whose elements are compared. */
+static int result_of(const struct problem *p) { return problem_is_forward(p) ? GRAD_OUT : GRAD_IN; }
+
+static void set_windows(struct bench_facts *f, const struct problem *p) {
+  const struct reference_pooling pool = problem_pooling(p);
+  for (int i = 0; i < 3; i++) {
+    f->kernel[i] = pool.axis[i].kernel;
+    f->stride[i] = pool.axis[i].stride;
+    f->pad[i] = pool.axis[i].pad;
+    f->dilation[i] = pool.axis[i].dilation;
+  }
 }
 
-static int64_t tensor_bytes(const struct problem *p, const struct tensor_layout *t, int tensor) {
-  if (tensor == INDICES && !problem_is_max(p)) return 0;
-  return t->elements * (int64_t)element_bytes(p, tensor);
+/* A peer's indices lie as ours do; where we have a mask or none at all, they lie in planes or as
+ * the outputs do. */
+static void set_indices(struct bench_facts *f, const struct problem *p,
+                        const struct tensor_layout *layout) {
+  struct problem planar = *p;
+  planar.layout[GRAD_OUT] = DENSE;
+  const struct tensor_layout dense = tensor_lay_out(&planar, GRAD_OUT);
+  const struct tensor_layout *t = problem_is_mask(p)       ? &dense
+                                  : problem_has_indices(p) ? &layout[INDICES]
+                                                           : &layout[GRAD_OUT];
+  f->index_bytes = problem_is_mask(p) ? 4 : problem_has_indices(p) ? p->index_bytes : 0;
+  f->index_elements = t->elements;
+  memcpy(f->index_step, t->step, sizeof f->index_step);
 }
 
 static void set_facts(struct bench_facts *f, const struct problem *p,
                       const struct tensor_layout *layout) {
-  const struct reference_pooling pool = problem_pooling(p);
-  *f = (struct bench_facts){.op = p->op,
+  const struct tensor_layout *cells = &layout[problem_is_forward(p) ? SELF : GRAD_IN];
+  const struct tensor_layout *outputs = &layout[GRAD_OUT];
+  *f = (struct bench_facts){.forward = problem_is_forward(p),
+                            .max = problem_is_max(p),
+                            .sliding = problem_is_sliding(p),
                             .type = p->type,
-                            .index_bytes = p->index_bytes,
                             .spatial = problem_spatial(p),
                             .ceil = p->ceil,
                             .include_pad = p->include_pad,
-                            .divisor = p->divisor};
-  for (int i = 0; i < 2; i++) {
-    f->kernel[i] = pool.axis[1 + i].kernel;
-    f->stride[i] = pool.axis[1 + i].stride;
-    f->pad[i] = pool.axis[1 + i].pad;
-    f->dilation[i] = pool.axis[1 + i].dilation;
-  }
-  for (int i = 0; i < POOL_AXES; i++) {
-    f->in[i] = layout[GRAD_IN].size[i];
-    f->out[i] = layout[GRAD_OUT].size[i];
-    f->grad_out_step[i] = layout[GRAD_OUT].step[i];
-    f->index_step[i] = layout[INDICES].step[i];
-    f->grad_in_step[i] = layout[GRAD_IN].step[i];
-  }
-  f->grad_out_elements = layout[GRAD_OUT].elements;
-  f->index_elements = layout[INDICES].elements;
-  f->grad_in_elements = layout[GRAD_IN].elements;
-  f->read_bytes =
-      tensor_bytes(p, &layout[GRAD_OUT], GRAD_OUT) + tensor_bytes(p, &layout[INDICES], INDICES);
-  f->write_bytes = tensor_bytes(p, &layout[GRAD_IN], GRAD_IN);
+                            .divisor = p->divisor,
+                            .in_elements = cells->elements,
+                            .out_elements = outputs->elements,
+                            .read_bytes = data_moved(p, layout, READ),
+                            .write_bytes = data_moved(p, layout, WRITTEN)};
+  set_windows(f, p);
+  set_indices(f, p, layout);
+  memcpy(f->in, cells->size, sizeof f->in);
+  memcpy(f->in_step, cells->step, sizeof f->in_step);
+  memcpy(f->out, outputs->size, sizeof f->out);
+  memcpy(f->out_step, outputs->step, sizeof f->out_step);
 }
 
 static bool read_line(const char *line, struct problem *p, struct tensor_layout *layout,
                       struct bench_facts *facts, char *why) {
   if (!problem_parse(line, p, why)) return false;
+  if (p->type >= FLOAT_FORMATS) {
+    snprintf(why, BENCH_TEXT, "integers are no benchmark row");
+    return false;
+  }
   for (int i = 0; i < POOL_TENSORS; i++) {
     layout[i] = tensor_lay_out(p, i);
     if (layout[i].offset == 0) continue;
@@ -128,68 +147,92 @@ static bool allocate(void **memory, int64_t bytes) {
 }
 
 static void poison(const struct bench_row *row, const struct set *s) {
-  const size_t bytes = (size_t)row->facts.write_bytes;
   if (on_host)
-    twin_fill(s->grad_in, bytes, POISON);
+    twin_fill(s->written, row->write_bytes, POISON);
   else
-    (void)aclrtMemset(s->grad_in, bytes, POISON, bytes);
+    (void)aclrtMemset(s->written, row->write_bytes, POISON, row->write_bytes);
+}
+
+static char *address_of(const struct bench_row *row, const struct set *s, int tensor) {
+  switch (problem_role(&row->problem, tensor)) {
+    case READ:
+      return s->read + row->at[tensor];
+    case WRITTEN:
+      return s->written + row->at[tensor];
+    case SHAPE_ONLY:
+      return row->untouched;
+    default:
+      return NULL;
+  }
 }
 
 static bool make_set(struct bench_row *row, struct set *s) {
-  void *inputs, *grad_in;
-  const int64_t indices = tensor_bytes(&row->problem, &row->layout[INDICES], INDICES);
-  if (!allocate(&inputs, (int64_t)row->index_at + indices)) return false;
-  s->inputs = inputs;
-  if (!allocate(&grad_in, row->facts.write_bytes)) return false;
-  s->grad_in = grad_in;
-  void *const address[POOL_TENSORS] = {[GRAD_OUT] = s->inputs,
-                                       [SELF] = row->self,
-                                       [INDICES] = s->inputs + row->index_at,
-                                       [GRAD_IN] = s->grad_in};
+  const struct problem *p = &row->problem;
+  void *read, *written;
+  if (!allocate(&read, (int64_t)row->read_bytes)) return false;
+  s->read = read;
+  if (!allocate(&written, (int64_t)row->write_bytes)) return false;
+  s->written = written;
   aclTensor *tensor[POOL_TENSORS];
   for (int i = 0; i < POOL_TENSORS; i++)
-    tensor[i] = operator_tensor(&row->problem, &row->layout[i], i, address[i]);
-  s->arguments = operator_arguments(&row->problem, tensor, row->array);
+    tensor[i] = problem_role(p, i) == ABSENT_TENSOR
+                    ? NULL
+                    : operator_tensor(p, &row->layout[i], i, address_of(row, s, i));
+  s->arguments = operator_arguments(p, tensor, row->array);
   poison(row, s);
   return true;
 }
 
 /* The first set's data, made where the host can reach it; NULL when memory is short. */
-static char *make_data(struct bench_row *row, size_t bytes, int threads) {
-  const bool max = problem_is_max(&row->problem);
-  char *const to = on_host ? row->set[0].inputs : malloc(bytes + 1);
-  if (to != NULL)
-    data_fill(&row->problem, row->layout, to, max ? to + row->index_at : NULL, row->wide_index,
-              threads);
+static char *make_data(struct bench_row *row, int threads) {
+  char *const to = on_host ? row->set[0].read : malloc(row->read_bytes + 1);
+  if (to == NULL) return NULL;
+  struct data_places places = {.wide_index = row->wide_index};
+  for (int i = 0; i < POOL_TENSORS; i++)
+    if (problem_role(&row->problem, i) == READ) places.of[i] = to + row->at[i];
+  data_fill(&row->problem, row->layout, &places, threads);
   return to;
 }
 
-static bool fill_sets(struct bench_row *row, size_t bytes, int threads) {
-  char *const data = make_data(row, bytes, threads);
+static bool fill_sets(struct bench_row *row, int threads) {
+  const size_t bytes = row->read_bytes;
+  char *const data = make_data(row, threads);
   bool good = data != NULL;
   for (int64_t i = 0; good && i < row->facts.sets; i++)
-    good = aclrtMemcpy(row->set[i].inputs, bytes, i == 0 ? data : row->set[0].inputs, bytes,
+    good = aclrtMemcpy(row->set[i].read, bytes, i == 0 ? data : row->set[0].read, bytes,
                        ACL_MEMCPY_DEFAULT) == ACL_SUCCESS;
   if (!on_host) free(data);
   return good;
 }
 
+/* Puts the tensors of a role behind each other, each at the begin of a line; how many bytes. */
+static size_t place_tensors(struct bench_row *row, enum tensor_role role) {
+  size_t end = 0;
+  for (int i = 0; i < POOL_TENSORS; i++) {
+    if (problem_role(&row->problem, i) != role) continue;
+    row->at[i] = (end + 63) / 64 * 64;
+    end = row->at[i] + (size_t)data_bytes(&row->problem, &row->layout[i], i);
+  }
+  return end;
+}
+
 static bool make_sets(struct bench_row *row, int threads, bool for_peers) {
-  const struct problem *p = &row->problem;
-  const int64_t indices = tensor_bytes(p, &row->layout[INDICES], INDICES);
-  row->index_at = ((size_t)tensor_bytes(p, &row->layout[GRAD_OUT], GRAD_OUT) + 63) / 64 * 64;
-  row->set = calloc((size_t)row->facts.sets, sizeof *row->set);
+  const struct bench_facts *f = &row->facts;
+  const int64_t untouched = data_bytes(&row->problem, &row->layout[SELF], SELF);
+  row->read_bytes = place_tensors(row, READ);
+  row->write_bytes = place_tensors(row, WRITTEN);
+  row->set = calloc((size_t)f->sets, sizeof *row->set);
   row->kept = calloc(KEPT, sizeof *row->kept);
   row->fetched = malloc(KEPT * sizeof(double));
   if (row->set == NULL || row->kept == NULL || row->fetched == NULL) return false;
-  if (on_host && !allocate(&row->self, row->facts.write_bytes)) return false;
-  if (indices > 0 && p->index_bytes == 4 && for_peers && on_host) {
-    row->wide_index = malloc((size_t)indices * 2);
+  if (on_host && !f->forward && !allocate(&row->untouched, untouched)) return false;
+  if (f->max && f->index_bytes != 8 && for_peers && on_host) {
+    row->wide_index = malloc((size_t)f->index_elements * sizeof *row->wide_index);
     if (row->wide_index == NULL) return false;
   }
-  for (int64_t i = 0; i < row->facts.sets; i++)
+  for (int64_t i = 0; i < f->sets; i++)
     if (!make_set(row, &row->set[i])) return false;
-  return fill_sets(row, row->index_at + (size_t)indices, threads);
+  return fill_sets(row, threads);
 }
 
 struct bench_row *bench_open(const char *line, int64_t sets, int threads, int for_peers,
@@ -216,11 +259,13 @@ static void release(void *memory) {
 
 void bench_close(struct bench_row *row) {
   for (int64_t i = 0; row->set != NULL && i < row->facts.sets; i++) {
-    release(row->set[i].inputs);
-    release(row->set[i].grad_in);
-    for (int t = 0; t < POOL_TENSORS; t++) (void)aclDestroyTensor(row->set[i].arguments.tensor[t]);
+    release(row->set[i].read);
+    release(row->set[i].written);
+    for (int t = 0; t < POOL_TENSORS; t++)
+      if (row->set[i].arguments.tensor[t] != NULL)
+        (void)aclDestroyTensor(row->set[i].arguments.tensor[t]);
   }
-  release(row->self);
+  release(row->untouched);
   release(row->workspace);
   for (int i = 0; i < POOL_ARRAYS; i++) (void)aclDestroyIntArray(row->array[i]);
   if (row->stream != NULL) (void)aclrtDestroyStream(row->stream);
@@ -234,12 +279,12 @@ void bench_close(struct bench_row *row) {
 void *bench_address(const struct bench_row *row, int64_t set, int tensor) {
   const struct set *s = &row->set[set];
   switch (tensor) {
-    case BENCH_GRAD_OUT:
-      return s->inputs;
+    case BENCH_OUTPUTS:
+      return address_of(row, s, GRAD_OUT);
     case BENCH_INDICES:
-      return s->inputs + row->index_at;
-    case BENCH_GRAD_IN:
-      return s->grad_in;
+      return address_of(row, s, INDICES);
+    case BENCH_CELLS:
+      return address_of(row, s, row->facts.forward ? SELF : GRAD_IN);
     default:
       return row->wide_index;
   }
@@ -320,7 +365,7 @@ double bench_call(struct bench_row *row, int64_t set, int calls, int depth, char
 }
 
 double bench_twin(const struct bench_row *row, int64_t set, int calls, int threads, int streaming) {
-  return twin_run(row->set[set].inputs, (size_t)row->facts.read_bytes, row->set[set].grad_in,
+  return twin_run(row->set[set].read, (size_t)row->facts.read_bytes, row->set[set].written,
                   (size_t)row->facts.write_bytes, calls, threads, streaming);
 }
 
@@ -329,43 +374,52 @@ double bench_twin(const struct bench_row *row, int64_t set, int calls, int threa
 
 void bench_poison(struct bench_row *row, int64_t set) { poison(row, &row->set[set]); }
 
+static const char *result_at(const struct bench_row *row, int64_t set) {
+  return address_of(row, &row->set[set], result_of(&row->problem));
+}
+
+static int64_t result_elements(const struct bench_row *row) {
+  return row->layout[result_of(&row->problem)].elements;
+}
+
 int64_t bench_unwritten(const struct bench_row *row, int64_t set) {
-  const size_t bytes = element_bytes(&row->problem, GRAD_IN);
-  const char *at = row->set[set].grad_in;
+  const size_t bytes = float_formats[row->problem.type].bytes;
+  const char *at = result_at(row, set);
   char poison[8];
   int64_t count = 0;
   memset(poison, POISON, sizeof poison);
-  for (int64_t i = 0; i < row->facts.grad_in_elements; i++, at += bytes)
+  for (int64_t i = 0; i < result_elements(row); i++, at += bytes)
     count += memcmp(at, poison, bytes) == 0;
   return count;
 }
 
-/* The first cells of gradInput, within the host's reach. */
-static const char *first_cells(const struct bench_row *row, int64_t set) {
-  const size_t bytes = (size_t)row->kept_cells * element_bytes(&row->problem, GRAD_IN);
-  const char *const cells = row->set[set].grad_in;
-  if (on_host) return cells;
-  (void)aclrtMemcpy(row->fetched, bytes, cells, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
+/* The first elements of the result, within the host's reach. */
+static const char *first_elements(const struct bench_row *row, int64_t set) {
+  const size_t bytes = (size_t)row->kept_elements * float_formats[row->problem.type].bytes;
+  const char *const result = result_at(row, set);
+  if (on_host) return result;
+  (void)aclrtMemcpy(row->fetched, bytes, result, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
   return row->fetched;
 }
 
-static double cell_at(const struct bench_row *row, const char *cells, int64_t i) {
+static double element_at(const struct bench_row *row, const char *elements, int64_t i) {
   const struct float_format *format = &float_formats[row->problem.type];
-  return float_decode(format, cells + i * (int64_t)format->bytes);
+  return float_decode(format, elements + i * (int64_t)format->bytes);
 }
 
 void bench_keep(struct bench_row *row, int64_t set) {
-  const int64_t all = row->facts.grad_in_elements;
-  row->kept_cells = all < KEPT ? all : KEPT;
-  const char *const cells = first_cells(row, set);
-  for (int64_t i = 0; i < row->kept_cells; i++) row->kept[i] = cell_at(row, cells, i);
+  const int64_t all = result_elements(row);
+  row->kept_elements = all < KEPT ? all : KEPT;
+  const char *const elements = first_elements(row, set);
+  for (int64_t i = 0; i < row->kept_elements; i++) row->kept[i] = element_at(row, elements, i);
 }
 
 double bench_difference(const struct bench_row *row, int64_t set) {
   double largest = 0, difference = 0;
-  const char *const cells = first_cells(row, set);
-  for (int64_t i = 0; i < row->kept_cells; i++) {
-    const double found = fabs(cell_at(row, cells, i) - row->kept[i]), size = fabs(row->kept[i]);
+  const char *const elements = first_elements(row, set);
+  for (int64_t i = 0; i < row->kept_elements; i++) {
+    const double found = fabs(element_at(row, elements, i) - row->kept[i]),
+                 size = fabs(row->kept[i]);
     if (!(found <= difference)) difference = found; /* a NaN stays */
     if (size > largest) largest = size;
   }

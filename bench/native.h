@@ -16,17 +16,22 @@ extern "C" {
 
 enum { BENCH_TEXT = 512 };
 
-/* The tensors that hold data. WIDE_INDICES: the same as int64, for peers that know no other. */
-enum { BENCH_GRAD_OUT, BENCH_INDICES, BENCH_GRAD_IN, BENCH_WIDE_INDICES, BENCH_TENSORS };
+/* The tensors that hold data, of either direction: gradOutput or out; indices; self or gradInput.
+ * WIDE_INDICES: for peers that know int64 only. A backward's are the same indices, a forward's are
+ * written by nobody else. */
+enum { BENCH_OUTPUTS, BENCH_INDICES, BENCH_CELLS, BENCH_WIDE_INDICES, BENCH_TENSORS };
 
-/* A problem in numbers; bench/contestants.py has the same list. Axes are N, C, D, H, W. */
+/* A problem in numbers; bench/contestants.py has the same list. Windows are D, H, W; axes are N, C,
+ * D, H, W. "in" is the side of the cells, "out" that of the outputs. A mask's indices have the
+ * steps of its outputs in planes, and four bytes. */
 struct bench_facts {
-  int64_t op, type, index_bytes, spatial; /* op, type: as in tests/ */
+  int64_t forward, max, sliding;
+  int64_t type, index_bytes, spatial; /* type: as in tests/; index_bytes: 0 where there are none */
   int64_t ceil, include_pad, divisor;
-  int64_t kernel[2], stride[2], pad[2], dilation[2];
+  int64_t kernel[3], stride[3], pad[3], dilation[3];
   int64_t in[5], out[5];
-  int64_t grad_out_step[5], index_step[5], grad_in_step[5]; /* in elements */
-  int64_t grad_out_elements, index_elements, grad_in_elements;
+  int64_t in_step[5], out_step[5], index_step[5]; /* in elements */
+  int64_t in_elements, out_elements, index_elements;
   int64_t read_bytes, write_bytes; /* the least that a call must move */
   int64_t sets;
 };
@@ -48,8 +53,8 @@ BENCH_API void *bench_address(const struct bench_row *row, int64_t set, int tens
 BENCH_API const char *bench_method(struct bench_row *row, int i);
 BENCH_API void bench_set_method(struct bench_row *row, int i);
 
-/* What the forward operator saw, in the problem's type, dense in the order of gradInput's memory;
- * only for dense NCHW and channels-last. */
+/* What the forward of a backward saw, in the problem's type, dense in the order of gradInput's
+ * memory; only for dense NCHW and channels-last. */
 BENCH_API void bench_field(const struct bench_row *row, void *to);
 
 /* Microseconds per call (first phase, second phase, synchronise), or a negative number and a
@@ -68,14 +73,15 @@ BENCH_API double bench_twin(const struct bench_row *row, int64_t set, int calls,
                             int streaming);
 BENCH_API int bench_can_stream(void);
 
-/* Fills gradInput of a set with NaN, past the caches where the machine can. */
+/* Fills all that a call writes with NaN, past the caches where the machine can. */
 BENCH_API void bench_poison(struct bench_row *row, int64_t set);
 
-/* How many cells of gradInput still are poison; where the host cannot reach them, use
- * cuda_unwritten. */
+/* How many elements of the result, which is gradInput or out, still are poison; where the host
+ * cannot reach them, use cuda_unwritten. */
 BENCH_API int64_t bench_unwritten(const struct bench_row *row, int64_t set);
 
-/* Keeps the first cells of gradInput; the largest difference from them, relative to the largest. */
+/* Keeps the first elements of the result; the largest difference from them, relative to the
+ * largest. */
 BENCH_API void bench_keep(struct bench_row *row, int64_t set);
 BENCH_API double bench_difference(const struct bench_row *row, int64_t set);
 
@@ -92,7 +98,7 @@ BENCH_API const char *onednn_version(void);
 BENCH_API void *onednn_open(const struct bench_facts *facts, const void *field, int threads,
                             char *why);
 BENCH_API void onednn_close(void *handle);
-BENCH_API double onednn_call(void *handle, int64_t set, void *diff_dst, void *diff_src, int calls);
+BENCH_API double onednn_call(void *handle, int64_t set, void *outputs, void *cells, int calls);
 
 /* --- cuda_native.cu, a library of its own; negative numbers say that CUDA has failed -----------
  */
@@ -123,7 +129,7 @@ BENCH_API double cuda_replay(void *stream, bench_work *work, void *what, int cal
 /* Max pooling the usual way: zeros, then atomic additions in no order. */
 BENCH_API int cuda_scatter(void *stream, const struct bench_facts *facts, const void *grad_out,
                            const void *index, void *grad_in);
-BENCH_API int64_t cuda_unwritten(const void *grad_in, int64_t elements, int64_t element_bytes);
+BENCH_API int64_t cuda_unwritten(const void *result, int64_t elements, int64_t element_bytes);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,7 @@ CPU_PEERS = {'PyTorch': True, 'oneDNN': True}
 CUDA_PEERS = {'PyTorch': True, 'determ.': False, 'cuDNN': True, 'atomics': False}
 NONE = math.inf  # the time of what a peer refuses to compute that way
 # What a page says of the rows in which one of these forms was the peer's fastest.
-REMARKS = {'PyTorch mean': 'PyTorch\'s time is that of the backward of mean',
+REMARKS = {'PyTorch mean': 'PyTorch\'s time is that of mean, or of its backward',
            'PyTorch copied': 'PyTorch\'s operator writes planar memory only, and its time includes a copy'}
 
 
@@ -33,6 +33,10 @@ class Result:
     noisy: set = dataclasses.field(default_factory=set)  # contestants whose times mean little
     counted: bool = True  # in the means of ratios
     method: str = ''  # by which poolgrad computed it
+
+    @property
+    def is_forward(self):
+        return self.line.split()[0].endswith('_forward')
 
     @property
     def title(self):
@@ -157,11 +161,28 @@ def write_csv(path, peers, results):
                              r.calls, f'{r.spread:.3f}', ' '.join(sorted(r.noisy)), r.method])
 
 
+def directions(results):
+    """Backward and forward results, where there are such: they have tables and means of their own."""
+    found = [[r for r in results if r.is_forward == forward] for forward in (False, True)]
+    return [part for part in found if part]
+
+
+def summaries(peers, results):
+    """The sentences for each direction, below its name where there are both."""
+    parts = directions(results)
+    names = ['forward' if part[0].is_forward else 'backward' for part in parts] if len(parts) > 1 else ['']
+    return [line for name, part in zip(names, parts)
+            for line in [*([f'{name.capitalize()} rows:'] if name else []), *summary(peers, part)]]
+
+
 def write_markdown(path, peers, header, results, notes):
-    """A GPU has its own marks."""
-    text = [*header, '', table_head(peers), *(table_line(peers, cells(peers, r)) for r in results), '',
-            *summary(peers, results), *notes]
-    put_between_marks(path, 'bench cuda' if peers is CUDA_PEERS else 'bench', text)
+    """Forward operators and a GPU have their own marks. A note that begins with a row's name goes where the row is."""
+    for part in directions(results):
+        others = {r.name for r in results} - {r.name for r in part}
+        text = [*header, '', table_head(peers), *(table_line(peers, cells(peers, r)) for r in part), '',
+                *summary(peers, part), *(note for note in notes if note.split(':')[0] not in others)]
+        words = ['bench', *(['forward'] if part[0].is_forward else []), *(['cuda'] if peers is CUDA_PEERS else [])]
+        put_between_marks(path, ' '.join(words), text)
 
 
 def put_between_marks(path, mark, lines):

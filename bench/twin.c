@@ -30,7 +30,7 @@ struct part {
   size_t reads, writes;
 };
 
-/* Spreads the reads evenly among the writes. */
+/* Spreads the reads evenly among the writes; without a write all of them are in one line. */
 struct pace {
   size_t each, rest, lines, debt;
 };
@@ -57,9 +57,10 @@ static void run_plain(const struct part *p) {
   struct line *to = (void *)p->to, sum;
   memset(&sum, 0x3f, sizeof sum);
   struct pace pace = pace_of(p);
-  for (size_t i = 0; i < p->writes; i++) {
+  for (size_t i = 0; i < pace.lines; i++) {
     for (size_t n = pace_next(&pace); n > 0; n--, from++)
       for (int w = 0; w < LINE / 8; w++) sum.word[w] ^= from->word[w];
+    if (p->writes == 0) break;
     for (int w = 0; w < LINE / 8; w++) to[i].word[w] = sum.word[w] | 1;
   }
   atomic_fetch_add(&sink, sum.word[0]);
@@ -70,11 +71,12 @@ __attribute__((target("avx2"))) static void run_avx2(const struct part *p, bool 
   const __m256i one = _mm256_set1_epi32(1), *from = (const void *)p->from;
   __m256i *to = (void *)p->to, low = _mm256_set1_epi32(0x3f9e0419), high = low;
   struct pace pace = pace_of(p);
-  for (size_t i = 0; i < p->writes; i++, to += 2) {
+  for (size_t i = 0; i < pace.lines; i++, to += 2) {
     for (size_t n = pace_next(&pace); n > 0; n--, from += 2) {
       low = _mm256_xor_si256(low, from[0]);
       high = _mm256_xor_si256(high, from[1]);
     }
+    if (p->writes == 0) break;
     if (streaming) {
       _mm256_stream_si256(to, _mm256_or_si256(low, one));
       _mm256_stream_si256(to + 1, _mm256_or_si256(high, one));

@@ -320,7 +320,9 @@ static bool open_trial(const struct call *call, struct trial *t) {
     make_memory(t, i, i == INDICES ? (size_t)t->problem.index_bytes : element,
                 i == INDICES ? 0x00 : 0xff);
   t->x = make_numbers(t->cells, sizeof *t->x);
-  t->grad_in = make_numbers(t->cells, sizeof *t->grad_in);
+  t->results = t->cells;
+  t->result = make_numbers(t->results, sizeof *t->result);
+  t->bits = make_numbers(t->results, sizeof(double));
   t->grad_out = make_numbers(t->outputs, sizeof *t->grad_out);
   t->index = make_numbers(t->outputs, sizeof *t->index);
   trial_fill(t);
@@ -468,7 +470,7 @@ static aclnnStatus call_wrongly(const struct call *call, struct trial *t, struct
       return run(workspace, m->size, m->executor, stale_stream());
     case OTHER_OPERATOR:
       *expected = -1;
-      run = operator_calls[(call->op + 1) % POOL_OPERATORS].second;
+      run = operator_calls[(call->op + 1) % FIRST_OPERATORS].second;
       return run(workspace, m->size, m->executor, stream);
     case NO_EXECUTOR:
       *expected = call->troubled == 0 ? ACLNN_ERR_PARAM_NULLPTR : ACLNN_ERR_INNER;

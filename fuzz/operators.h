@@ -33,7 +33,7 @@ enum {
   STRIDE = STRIDE_ARRAY,
   PADDING = PADDING_ARRAY,
   DILATION = DILATION_ARRAY,
-  CALL_ARRAYS = POOL_ARRAYS
+  CALL_ARRAYS = OUTPUT_ARRAY /* those before it */
 };
 
 /* What is wrong with the second phase alone. */

@@ -69,7 +69,8 @@ static void take_windows(struct input *in, struct call *call, struct shape *s) {
     stride[i] = (forms & 4) != 0 ? kernel[i] : 1 + take_below(in, 5);
     pad[i] = take(in) % (kernel[i] / 2 + 1);
     dilation[i] = call->op == MAX_POOL2D && (forms & 8) != 0 ? 1 + take_below(in, 4) : 1;
-    struct reference_axis axis = {s->in[1 + i], 0, kernel[i], stride[i], pad[i], dilation[i]};
+    struct reference_axis axis = {s->in[1 + i], 0,           kernel[i], stride[i],
+                                  pad[i],       dilation[i], pad[i]};
     s->out[1 + i] = reference_sliding_out(&axis, call->ceil);
     if (s->out[1 + i] > 0) continue;
     kernel[i] = stride[i] = dilation[i] = 1;
@@ -280,14 +281,14 @@ static void take_run(struct input *in, struct call *call, bool large) {
   call->raw_bits = (bits & 64) != 0;
   call->many_threads = large && (bits & 128) != 0;
   call->index = (enum index_source)take_below(in, LONE + 1); /* as many as the corpus knows */
-  call->data = (enum gradient_data)take_below(in, GRADIENT_DATA);
+  call->data = (enum gradient_data)take_below(in, TIES);
   call->seed = take(in) | take(in) << 8;
 }
 
 void call_decode(struct input *in, struct call *call) {
   static const char *const socs[] = {"", "", "", "Ascend910B1", "Ascend910_93", "Ascend950"};
   static const int dtypes[] = {ACL_FLOAT, ACL_FLOAT16, ACL_BF16};
-  *call = (struct call){.op = (enum pool_operator)take_below(in, POOL_OPERATORS)};
+  *call = (struct call){.op = (enum pool_operator)take_below(in, FIRST_OPERATORS)};
   struct shape s = {.n = 1};
   const int changes = take_below(in, 8) - 4;
   const bool large = take_rarely(in, 64);

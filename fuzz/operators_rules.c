@@ -187,6 +187,7 @@ static bool is_pooled(const struct call *call) {
           .kernel = kernel,
           .stride = call_size(&call->array[STRIDE], i - first, kernel),
           .pad = call_size(&call->array[PADDING], i - first, 0),
+          .pad_behind = call_size(&call->array[PADDING], i - first, 0),
           .dilation = dilated ? call_size(&call->array[DILATION], i - first, 1) : 1};
       expected = reference_sliding_out(&axis, call->ceil);
       if (expected <= 0) return false;

@@ -420,7 +420,7 @@ aclnnStatus bad_first_phase(const struct bad_call *c, const struct bad_arguments
                                  .divisor = c->divisor,
                                  .cube = (int8_t)c->math};
   for (int i = 0; i < POOL_TENSORS; i++) a.tensor[i] = (aclTensor *)(uintptr_t)h->of[i];
-  for (int i = 0; i < POOL_ARRAYS; i++)
+  for (int i = 0; i < BAD_ARRAYS; i++)
     a.array[i] = (aclIntArray *)(uintptr_t)h->of[KERNEL_SIZE + i];
   return operator_calls[c->op].first(&a, c->replaced[WORKSPACE_SIZE] ? NULL : size,
                                      c->replaced[EXECUTOR] ? NULL : executor);

@@ -25,7 +25,7 @@ struct shape {
 
 struct ints {
   uint64_t count;
-  int64_t values[3];
+  int64_t values[4];
   const void *const *handle; /* passed instead */
 };
 
@@ -34,7 +34,7 @@ struct check_call {
   struct shape t[POOL_TENSORS];
   struct ints a[POOL_ARRAYS];
   bool ceil_mode;
-  int64_t divisor;
+  int64_t divisor, auto_pad;
   int8_t math;
 };
 
@@ -43,12 +43,16 @@ struct check_call {
 #define X c.t[SELF]
 #define IDX c.t[INDICES]
 #define GI c.t[GRAD_IN]
+#define OUT c.t[GRAD_OUT] /* of a forward operator */
 #define K c.a[KERNEL_ARRAY]
 #define S c.a[STRIDE_ARRAY]
 #define P c.a[PADDING_ARRAY]
 #define D c.a[DILATION_ARRAY]
+#define O c.a[OUTPUT_ARRAY]
 
 #define PAIR(first, second) ((struct ints){2, {first, second}, NULL})
+#define TRIPLE(first, second, third) ((struct ints){3, {first, second, third}, NULL})
+#define FOUR(first, second, third, fourth) ((struct ints){4, {first, second, third, fourth}, NULL})
 
 /* Of the call c or of one of its tensors; what is left out becomes 0. */
 #define AXES(...) ((const int64_t[SHAPE_AXES]){__VA_ARGS__})
@@ -66,8 +70,8 @@ void set_ranks(struct check_call *c, int rank);
 void set_formats(struct check_call *c, aclFormat format);
 void set_gradients(struct check_call *c, aclDataType dtype);
 
-/* FLOAT and INT32 tensors of this many axes: N is 2, C is 3, the others are `in` or `out`; windows
- * of 2 cells side by side. */
+/* FLOAT and INT32 tensors of this many axes, or the operator's only type of indices: N is 2, C is
+ * 3, the others are `in` or `out`; windows of 2 cells side by side.  A mask has its own shape. */
 struct check_call check_call(enum pool_operator op, int rank, aclFormat format, int64_t in,
                              int64_t out);
 
@@ -77,7 +81,7 @@ struct check_call check_call(enum pool_operator op, int rank, aclFormat format, 
 __attribute__((format(printf, 3, 4))) void refused(const struct check_call *c, int code,
                                                    const char *format, ...);
 
-/* The first phase succeeds; an average needs no workspace. */
+/* The first phase succeeds; only the backward of a maximum needs a workspace. */
 void accepted(const struct check_call *c);
 
 /* The call needs no workspace and runs to its end on the current device. */
@@ -85,6 +89,13 @@ void runs(const struct check_call *c);
 
 /* The same on a CPU, and all that it leaves in gradInput is zeros. */
 void leaves_zeros(struct check_call c);
+
+/* The first phase succeeds, and the second one is refused with exactly this sentence. */
+void refused_run(const struct check_call *c, const char *sentence);
+
+/* The second phase refuses what it writes where it lies on another tensor, at its first byte or at
+ * its last one; and accepts that tensors which are read share memory.  On a CPU. */
+void check_overlaps(struct check_call right);
 
 /* Rows: the right call, under the name c, with these changes. */
 #define REFUSED_OF(right, sentence, ...) \
@@ -114,8 +125,8 @@ void check_nulls(struct check_call right);
 /* What is no tensor, and what is no array. */
 void check_handles(struct check_call right);
 
-/* Arrays with three values, or with none but for a stride; one value is enough.  Kernels and
- * strides that are not positive, paddings outside 0 to half of the kernel. */
+/* Arrays with too many values or too few, with none but for a stride; one value is enough.  Kernels
+ * and strides that are not positive, paddings outside 0 to half of the kernel. */
 void check_arrays(struct check_call right);
 
 /* If all tensors have them, these formats are accepted, and others are refused in the name of one

@@ -21,9 +21,29 @@ static inline struct pg_strides cpu_strides(const struct problem *p, int tensor)
   return s;
 }
 
+static inline void cpu_set_forward(struct pg_problem *to, const struct problem *p,
+                                   const struct pg_pooling *pool) {
+  const struct pg_strides in = cpu_strides(p, SELF), out = cpu_strides(p, GRAD_OUT);
+  if (to->kernel == PG_MAX_FORWARD)
+    to->args.max_forward =
+        (struct pg_max_forward){.in_strides = in,
+                                .out_strides = out,
+                                .index_strides = cpu_strides(p, INDICES),
+                                .pool = *pool,
+                                .index_bytes = problem_has_indices(p) ? p->index_bytes : 0};
+  else
+    to->args.avg_forward = (struct pg_avg_forward){.in_strides = in,
+                                                   .out_strides = out,
+                                                   .pool = *pool,
+                                                   .divisor = p->divisor,
+                                                   .count_include_pad = p->include_pad};
+}
+
 static inline void cpu_set_arguments(struct pg_problem *to, const struct problem *p,
                                      const struct pg_pooling *pool) {
-  if (to->kernel == PG_MAX_BACKWARD)
+  if (problem_is_forward(p))
+    cpu_set_forward(to, p, pool);
+  else if (to->kernel == PG_MAX_BACKWARD)
     to->args.max_backward = (struct pg_max_backward){.out_strides = cpu_strides(p, GRAD_OUT),
                                                      .index_strides = cpu_strides(p, INDICES),
                                                      .in_strides = cpu_strides(p, GRAD_IN),
@@ -37,23 +57,29 @@ static inline void cpu_set_arguments(struct pg_problem *to, const struct problem
                                                      .count_include_pad = p->include_pad};
 }
 
+static inline enum pg_kernel cpu_kernel(const struct problem *p) {
+  if (problem_is_forward(p)) return problem_is_max(p) ? PG_MAX_FORWARD : PG_AVG_FORWARD;
+  return problem_is_max(p) ? PG_MAX_BACKWARD : PG_AVG_BACKWARD;
+}
+
+/* A mask is not asked for here: its indices lie packed, unlike its tensor. */
 static inline struct pg_problem cpu_problem_of(const struct problem *p) {
   const struct reference_pooling r = problem_pooling(p);
   const struct pg_pooling pool = {p->n, p->c, cpu_axis(&r.axis[0]), cpu_axis(&r.axis[1]),
                                   cpu_axis(&r.axis[2])};
-  const struct pg_strides in = cpu_strides(p, GRAD_IN), out = cpu_strides(p, GRAD_OUT);
-  const struct pg_strides index = cpu_strides(p, INDICES);
-  const bool is_max = problem_is_max(p);
+  const struct pg_strides in = cpu_strides(p, problem_is_forward(p) ? SELF : GRAD_IN);
+  const struct pg_strides out = cpu_strides(p, GRAD_OUT), index = cpu_strides(p, INDICES);
+  const bool has_indices = problem_has_indices(p);
   const int64_t bytes = (int64_t)float_formats[p->type].bytes;
-  struct pg_problem made = {.kernel = is_max ? PG_MAX_BACKWARD : PG_AVG_BACKWARD,
+  struct pg_problem made = {.kernel = cpu_kernel(p),
                             .dtype = (aclDataType)float_formats[p->type].dtype};
   made.facts = pg_facts_of(&(struct pg_subject){.pool = &pool,
                                                 .in = &in,
                                                 .out = &out,
-                                                .index = is_max ? &index : NULL,
+                                                .index = has_indices ? &index : NULL,
                                                 .in_bytes = bytes,
                                                 .out_bytes = bytes,
-                                                .index_bytes = is_max ? p->index_bytes : 0,
+                                                .index_bytes = has_indices ? p->index_bytes : 0,
                                                 .divisor = p->divisor});
   cpu_set_arguments(&made, p, &pool);
   return made;

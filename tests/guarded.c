@@ -101,9 +101,9 @@ void guarded_free(struct guarded *g) {
 static int view_axes(const struct problem *p, int axes[POOL_AXES]) {
   int rank = 0;
   if (p->batched) axes[rank++] = AXIS_N;
-  if (p->format != ACL_FORMAT_NHWC) axes[rank++] = AXIS_C;
+  if (!problem_has_channels_last(p)) axes[rank++] = AXIS_C;
   for (int i = POOL_AXES - problem_spatial(p); i < POOL_AXES; i++) axes[rank++] = i;
-  if (p->format == ACL_FORMAT_NHWC) axes[rank++] = AXIS_C;
+  if (problem_has_channels_last(p)) axes[rank++] = AXIS_C;
   return rank;
 }
 
@@ -139,7 +139,21 @@ static void set_steps(struct tensor_layout *t, enum layout layout, const int *or
   }
 }
 
+/* The container of a mask: so many rows for each plane, one for each cell of a window. */
+static void set_mask_sizes(struct tensor_layout *t, const struct problem *p) {
+  const struct reference_pooling pool = problem_pooling(p);
+  t->size[AXIS_N] = p->n;
+  t->size[AXIS_C] = p->c;
+  t->size[AXIS_D] = 1;
+  t->size[AXIS_H] = pool.axis[1].kernel * pool.axis[2].kernel;
+  t->size[AXIS_W] = ((p->out[1] * p->out[2] + 15) / 16 + 1) * 32;
+}
+
 static void set_sizes(struct tensor_layout *t, const struct problem *p, int tensor) {
+  if (tensor == INDICES && problem_is_mask(p)) {
+    set_mask_sizes(t, p);
+    return;
+  }
   const int64_t *spatial = tensor == GRAD_OUT || tensor == INDICES ? p->out : p->in;
   t->size[AXIS_N] = p->n;
   t->size[AXIS_C] = p->c;

@@ -15,16 +15,33 @@
 #define S a->array[STRIDE_ARRAY]
 #define P a->array[PADDING_ARRAY]
 #define D a->array[DILATION_ARRAY]
+#define O a->array[OUTPUT_ARRAY]
+#define OUT a->tensor[GRAD_OUT] /* of a forward call */
 
 /* One row for each operator: its second phase, whose name the first one's begins with, and what the
  * first one takes before workspaceSize and executor. */
-#define OPERATORS(ROW)                                                                         \
-  ROW(MAX_POOL2D, aclnnMaxPool2dWithIndicesBackward, GO, X, IDX, K, S, P, D, a->ceil, GI)      \
-  ROW(AVG_POOL2D, aclnnAvgPool2dBackward, GO, X, K, S, P, a->ceil, a->include_pad, a->divisor, \
-      a->cube, GI)                                                                             \
-  ROW(ADAPTIVE_MAX_POOL2D, aclnnAdaptiveMaxPool2dBackward, GO, X, IDX, GI)                     \
-  ROW(ADAPTIVE_MAX_POOL3D, aclnnAdaptiveMaxPool3dBackward, GO, X, IDX, GI)                     \
-  ROW(ADAPTIVE_AVG_POOL3D, aclnnAdaptiveAvgPool3dBackward, GO, X, GI)
+#define OPERATORS(ROW)                                                                             \
+  ROW(MAX_POOL2D, aclnnMaxPool2dWithIndicesBackward, GO, X, IDX, K, S, P, D, a->ceil, GI)          \
+  ROW(AVG_POOL2D, aclnnAvgPool2dBackward, GO, X, K, S, P, a->ceil, a->include_pad, a->divisor,     \
+      a->cube, GI)                                                                                 \
+  ROW(ADAPTIVE_MAX_POOL2D, aclnnAdaptiveMaxPool2dBackward, GO, X, IDX, GI)                         \
+  ROW(ADAPTIVE_MAX_POOL3D, aclnnAdaptiveMaxPool3dBackward, GO, X, IDX, GI)                         \
+  ROW(ADAPTIVE_AVG_POOL3D, aclnnAdaptiveAvgPool3dBackward, GO, X, GI)                              \
+  ROW(ADAPTIVE_AVG_POOL2D, aclnnAdaptiveAvgPool2dBackward, GO, X, GI)                              \
+  ROW(AVG_POOL3D, aclnnAvgPool3dBackward, GO, X, K, S, P, a->ceil, a->include_pad, a->divisor, GI) \
+  ROW(MAX_POOL2D_MASK, aclnnMaxPool2dWithMaskBackward, GO, X, IDX, K, S, P, D, a->ceil, GI)        \
+  ROW(MAX_POOL3D, aclnnMaxPool3dWithArgmaxBackward, GO, X, IDX, K, S, P, D, a->ceil, GI)           \
+  ROW(MAX_POOL2D_FORWARD, aclnnMaxPool2dWithIndices, X, K, S, P, D, a->ceil, OUT, IDX)             \
+  ROW(AVG_POOL2D_FORWARD, aclnnAvgPool2d, X, K, S, P, a->ceil, a->include_pad, a->divisor,         \
+      a->cube, OUT)                                                                                \
+  ROW(ADAPTIVE_MAX_POOL2D_FORWARD, aclnnAdaptiveMaxPool2d, X, O, OUT, IDX)                         \
+  ROW(ADAPTIVE_MAX_POOL3D_FORWARD, aclnnAdaptiveMaxPool3d, X, O, OUT, IDX)                         \
+  ROW(ADAPTIVE_AVG_POOL3D_FORWARD, aclnnAdaptiveAvgPool3d, X, O, OUT)                              \
+  ROW(ADAPTIVE_AVG_POOL2D_FORWARD, aclnnAdaptiveAvgPool2d, X, O, OUT)                              \
+  ROW(AVG_POOL3D_FORWARD, aclnnAvgPool3d, X, K, S, P, a->ceil, a->include_pad, a->divisor, OUT)    \
+  ROW(MAX_POOL2D_MASK_FORWARD, aclnnMaxPool2dWithMask, X, K, S, P, D, a->ceil, OUT, IDX)           \
+  ROW(MAX_POOL3D_FORWARD, aclnnMaxPool3dWithArgmax, X, K, S, P, D, a->ceil, OUT, IDX)              \
+  ROW(MAX_POOL_FORWARD, aclnnMaxPool, X, K, S, a->auto_pad, P, D, a->ceil, OUT)
 
 #define FIRST_PHASE(op, api, ...)                                                      \
   static aclnnStatus first_of_##op(const struct operator_arguments *a, uint64_t *size, \
@@ -39,7 +56,8 @@ const struct operator_call operator_calls[POOL_OPERATORS] = {OPERATORS(BOTH_PHAS
 /* Dense tensors come with no strides and their shape as storage, others with a flat storage. */
 aclTensor *operator_tensor(const struct problem *p, const struct tensor_layout *l, int tensor,
                            void *address) {
-  const aclDataType index = p->index_bytes == 8 ? ACL_INT64 : ACL_INT32;
+  const aclDataType position = p->index_bytes == 8 ? ACL_INT64 : ACL_INT32;
+  const aclDataType index = problem_is_mask(p) ? ACL_INT8 : position;
   const aclDataType dtype = tensor == INDICES ? index : float_formats[p->type].dtype;
   return aclCreateTensor(l->dims, (uint64_t)l->rank, dtype, l->dense ? NULL : l->strides, l->offset,
                          p->format, l->dense ? l->dims : &l->elements,
@@ -54,6 +72,10 @@ aclIntArray *operator_array(const struct problem *p, int array) {
                        [STRIDE_ARRAY] = {&p->stride, -1},
                        [PADDING_ARRAY] = {&p->pad, 0},
                        [DILATION_ARRAY] = {&p->dilation, 1}};
+  if (array == OUTPUT_ARRAY) {
+    const int spatial = problem_spatial(p);
+    return aclCreateIntArray(p->out + 3 - spatial, (uint64_t)spatial);
+  }
   const struct window_sizes *s = of[array].sizes;
   if (s->count == STRIDE_NULL) return NULL;
   if (s->count == 0 && of[array].missing >= 0) return aclCreateIntArray(&of[array].missing, 1);

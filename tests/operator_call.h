@@ -8,14 +8,16 @@
 #include "aclnn/acl_meta.h"
 #include "guarded.h"
 
-enum { KERNEL_ARRAY, STRIDE_ARRAY, PADDING_ARRAY, DILATION_ARRAY, POOL_ARRAYS };
+enum { KERNEL_ARRAY, STRIDE_ARRAY, PADDING_ARRAY, DILATION_ARRAY, OUTPUT_ARRAY, POOL_ARRAYS };
 
-/* Everything that some operator takes; each of them looks at its own part. */
+/* Everything that some operator takes; each of them looks at its own part.  Of a forward operator
+ * the tensor SELF is read, GRAD_OUT is its output, and INDICES, or the mask, is written as well;
+ * GRAD_IN is nothing.  Its outputSize is OUTPUT_ARRAY. */
 struct operator_arguments {
   aclTensor *tensor[POOL_TENSORS];
   aclIntArray *array[POOL_ARRAYS];
   bool ceil, include_pad;
-  int64_t divisor;
+  int64_t divisor, auto_pad;
   int8_t cube;
 };
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "float_format.h"
+
 void ordered_max_backward(const struct reference_pooling *pool, const double *grad_out,
                           const int64_t *index, float *sum) {
   const int64_t in = reference_in_cells(pool), out = reference_out_cells(pool);
@@ -74,4 +76,108 @@ bool ordered_avg_backward(const struct reference_pooling *pool, const double *gr
   free(p.row);
   free(p.slice);
   return room;
+}
+
+/* --- forward -----------------------------------------------------------------------------------
+ */
+
+enum { PARTIAL_SUMS = 16 };
+
+/* The columns of one window, in the order in which they come. */
+struct column_sums {
+  int64_t count;
+  float ascending, partial[PARTIAL_SUMS];
+};
+
+static void take_column(struct column_sums *s, float column) {
+  s->ascending += column;
+  s->partial[s->count % PARTIAL_SUMS] += column;
+  s->count++;
+}
+
+static float sum_of_columns(struct column_sums *s) {
+  if (s->count <= PARTIAL_SUMS) return s->ascending;
+  for (int half = PARTIAL_SUMS / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) s->partial[i] += s->partial[i + half];
+  return s->partial[0];
+}
+
+static void locate(const struct reference_pooling *pool, int64_t output, int64_t at[3]) {
+  for (int i = 2; i >= 0; i--) {
+    at[i] = output % pool->axis[i].out;
+    output /= pool->axis[i].out;
+  }
+}
+
+static bool is_whole(const struct reference_axis *axis) {
+  const struct reference_span window = reference_window(axis, 0);
+  return axis->out == 1 && window.first == 0 && window.last == axis->in - 1 && window.step == 1;
+}
+
+static float sum_of_plane(const double *in, int64_t cells) {
+  struct column_sums sums = {.count = 0};
+  for (int64_t i = 0; i < cells; i++) take_column(&sums, 0 + (float)in[i]);
+  return sum_of_columns(&sums);
+}
+
+static float sum_of_window(const struct reference_pooling *pool, const double *in,
+                           const int64_t at[3]) {
+  const struct reference_axis *axis = pool->axis;
+  const struct reference_span d = reference_window(&axis[0], at[0]),
+                              h = reference_window(&axis[1], at[1]),
+                              w = reference_window(&axis[2], at[2]);
+  struct column_sums sums = {.count = 0};
+  for (int64_t k = w.first; k <= w.last; k++) {
+    float column = 0;
+    for (int64_t i = d.first; i <= d.last; i++)
+      for (int64_t j = h.first; j <= h.last; j++)
+        column += (float)in[(i * axis[1].in + j) * axis[2].in + k];
+    take_column(&sums, column);
+  }
+  return sum_of_columns(&sums);
+}
+
+void ordered_avg_forward(const struct reference_pooling *pool, const double *in, float *out) {
+  const int64_t cells = reference_in_cells(pool), outputs = reference_out_cells(pool);
+  const bool one_row =
+      is_whole(&pool->axis[0]) && is_whole(&pool->axis[1]) && is_whole(&pool->axis[2]);
+  for (int64_t i = 0; i < pool->planes * outputs; i++) {
+    const double *plane = in + i / outputs * cells;
+    int64_t at[3];
+    locate(pool, i % outputs, at);
+    const float sum = one_row ? sum_of_plane(plane, cells) : sum_of_window(pool, plane, at);
+    out[i] = sum / (float)reference_divisor(pool, at);
+  }
+}
+
+/* The position of the cell that counts in one window of a plane. */
+static int64_t pick(const struct reference_pooling *pool, int type, const char *in,
+                    const int64_t at[3]) {
+  const int64_t bytes = (int64_t)float_formats[type].bytes;
+  const struct reference_span d = reference_window(&pool->axis[0], at[0]),
+                              h = reference_window(&pool->axis[1], at[1]),
+                              w = reference_window(&pool->axis[2], at[2]);
+  int64_t best = -1;
+  for (int64_t i = d.first; i <= d.last; i += d.step)
+    for (int64_t j = h.first; j <= h.last; j += h.step)
+      for (int64_t k = w.first; k <= w.last; k += w.step) {
+        const int64_t cell = (i * pool->axis[1].in + j) * pool->axis[2].in + k;
+        if (best < 0 || element_is_nan(type, in + cell * bytes) ||
+            element_exceeds(type, in + cell * bytes, in + best * bytes))
+          best = cell;
+      }
+  return best;
+}
+
+void ordered_max_forward(const struct reference_pooling *pool, int type, const char *in, char *out,
+                         int64_t *index) {
+  const int64_t cells = reference_in_cells(pool), outputs = reference_out_cells(pool);
+  const size_t bytes = float_formats[type].bytes;
+  for (int64_t i = 0; i < pool->planes * outputs; i++) {
+    const char *plane = in + i / outputs * cells * (int64_t)bytes;
+    int64_t at[3];
+    locate(pool, i % outputs, at);
+    index[i] = pick(pool, type, plane, at);
+    memcpy(out + i * (int64_t)bytes, plane + index[i] * (int64_t)bytes, bytes);
+  }
 }

@@ -13,7 +13,8 @@ static int64_t floor_of_ratio(int64_t a, int64_t b) { /* b > 0 */
 }
 
 int64_t reference_sliding_out(const struct reference_axis *axis, bool ceil_mode) {
-  const int64_t room = axis->in + 2 * axis->pad - axis->dilation * (axis->kernel - 1) - 1;
+  const int64_t room =
+      axis->in + axis->pad + axis->pad_behind - axis->dilation * (axis->kernel - 1) - 1;
   const int64_t out = floor_of_ratio(room + (ceil_mode ? axis->stride - 1 : 0), axis->stride) + 1;
   const bool starts_in_padding = (out - 1) * axis->stride >= axis->in + axis->pad;
   return ceil_mode && starts_in_padding ? out - 1 : out;
@@ -65,11 +66,10 @@ double reference_divisor(const struct reference_pooling *pool, const int64_t at[
   return product;
 }
 
-static void clear(const struct reference_pooling *pool, struct reference_sums *sums) {
-  const size_t cells = (size_t)(pool->planes * reference_in_cells(pool));
-  memset(sums->sum, 0, cells * sizeof *sums->sum);
-  memset(sums->magnitude, 0, cells * sizeof *sums->magnitude);
-  memset(sums->terms, 0, cells * sizeof *sums->terms);
+static void clear(struct reference_sums *sums, int64_t count) {
+  memset(sums->sum, 0, (size_t)count * sizeof *sums->sum);
+  memset(sums->magnitude, 0, (size_t)count * sizeof *sums->magnitude);
+  memset(sums->terms, 0, (size_t)count * sizeof *sums->terms);
   sums->whole = true;
   sums->dropped = 0;
 }
@@ -84,7 +84,7 @@ static void add(struct reference_sums *sums, int64_t cell, double term) {
 void reference_max_backward(const struct reference_pooling *pool, const double *grad_out,
                             const int64_t *index, struct reference_sums *sums) {
   const int64_t in = reference_in_cells(pool), out = reference_out_cells(pool);
-  clear(pool, sums);
+  clear(sums, pool->planes * in);
   for (int64_t i = 0; i < pool->planes * out; i++)
     if (index[i] >= 0 && index[i] < in)
       add(sums, i / out * in + index[i], grad_out[i]);
@@ -121,7 +121,7 @@ static struct window window_at(const struct reference_pooling *pool, const int64
 void reference_avg_backward(const struct reference_pooling *pool, const double *grad_out,
                             struct reference_sums *sums) {
   const int64_t in = reference_in_cells(pool);
-  clear(pool, sums);
+  clear(sums, pool->planes * in);
   if (reference_out_cells(pool) == 0) return;
   for (int64_t plane = 0; plane < pool->planes; plane++) {
     int64_t at[3] = {0};
@@ -133,15 +133,16 @@ void reference_avg_backward(const struct reference_pooling *pool, const double *
   }
 }
 
-void reference_avg_forward(const struct reference_pooling *pool, const double *in, double *out) {
-  for (int64_t plane = 0; plane < pool->planes; plane++, in += reference_in_cells(pool)) {
-    int64_t at[3] = {0};
-    do {
-      const struct window v = window_at(pool, at);
-      double sum = 0;
-      FOR_CELLS(pool, v, cell) sum += in[cell];
-      *out++ = sum / reference_divisor(pool, at);
-    } while (next_output(pool, at));
+void reference_avg_forward(const struct reference_pooling *pool, const double *in,
+                           struct reference_sums *sums) {
+  const int64_t outputs = pool->planes * reference_out_cells(pool);
+  int64_t at[3] = {0};
+  clear(sums, outputs);
+  for (int64_t o = 0; o < outputs; o++) {
+    const struct window v = window_at(pool, at);
+    FOR_CELLS(pool, v, cell) add(sums, o, in[cell]);
+    sums->sum[o] /= reference_divisor(pool, at);
+    if (!next_output(pool, at)) in += reference_in_cells(pool);
   }
 }
 

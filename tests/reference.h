@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The five operators by their definitions: plain loops over windows, in double precision, over
+/* The operators by their definitions: plain loops over windows, in double precision, over
  * dense arrays [plane][depth][height][width].  Slow, short, and without a line of the library. */
 #ifndef PG_TESTS_REFERENCE_H_
 #define PG_TESTS_REFERENCE_H_
@@ -11,6 +11,7 @@
 struct reference_axis {
   int64_t in, out;
   int64_t kernel, stride, pad, dilation;
+  int64_t pad_behind; /* after the last cell; averages have `pad` on both sides */
 };
 
 /* Two-dimensional pooling has the unit axis as its depth. */
@@ -21,10 +22,10 @@ struct reference_pooling {
   int64_t divisor;               /* averages: 0, or what divides instead of the count */
 };
 
-/* What reaches the cells of grad_in. */
+/* What reaches the cells of grad_in, or the outputs of a forward average. */
 struct reference_sums {
-  double *sum;       /* of the terms */
-  double *magnitude; /* of their absolute values */
+  double *sum;       /* of the terms; of an average divided */
+  double *magnitude; /* of their absolute values; of an average not divided */
   int64_t *terms;    /* how many */
   bool whole;        /* every term is an integer */
   int64_t dropped;   /* outputs whose index lies outside the plane */
@@ -58,6 +59,9 @@ void reference_avg_backward(const struct reference_pooling *pool, const double *
  * last of several as in PyTorch.  A window without a cell has index -1. */
 void reference_max_forward(const struct reference_pooling *pool, const double *in, double *out,
                            int64_t *index);
-void reference_avg_forward(const struct reference_pooling *pool, const double *in, double *out);
+
+/* Likewise; the arrays hold planes * reference_out_cells. */
+void reference_avg_forward(const struct reference_pooling *pool, const double *in,
+                           struct reference_sums *sums);
 
 #endif

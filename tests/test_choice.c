@@ -113,27 +113,32 @@ static void one_cell_takes_copies(void **state) {
   CHECK_ROWS(rows);
 }
 
-/* There must be 32 channels, and at most two and a half windows of a cell in the mean, or few for
- * so many outputs, whose cells have other low halves of their positions. */
+/* There must be 56 channels, 160 if outputs are few (512 in FLOAT, of which gradInput must not be
+ * small), and at most two and a half windows of a cell in the mean, or few for so many outputs,
+ * whose cells have other low halves of their positions. */
 static void gather_takes_few_windows(void **state) {
   (void)state;
   static const struct row rows[] = {
-      {"max_pool2d bf16 in=1x32x8x8 kernel=2 nhwc",
+      {"max_pool2d bf16 in=1x56x8x8 kernel=2 nhwc",
        {"gather", "patch", "channels_last", "scatter"}},
-      {"max_pool2d bf16 in=1x31x8x8 kernel=2 nhwc", {"patch", "channels_last", "scatter"}},
-      {"max_pool2d f32 in=1x48x9x9 kernel=3 stride=2 nhwc",
+      {"max_pool2d bf16 in=1x55x8x8 kernel=2 nhwc", {"patch", "channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x160x9x9 kernel=3 nhwc",
        {"gather", "patch", "channels_last", "scatter"}},
-      {"max_pool2d f32 in=1x48x9x9 kernel=2 stride=1 nhwc", {"patch", "channels_last", "scatter"}},
-      {"max_pool2d bf16 in=1x48x9x9 kernel=2 stride=1 nhwc",
+      {"max_pool2d bf16 in=1x159x9x9 kernel=3 nhwc", {"patch", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x64x9x9 kernel=3 stride=2 nhwc", {"patch", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x64x128x128 kernel=2 nhwc", {"gather", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x512x48x48 kernel=3 nhwc", {"gather", "channels_last", "scatter"}},
+      {"max_pool2d f32 in=1x511x48x48 kernel=3 nhwc", {"channels_last", "scatter"}},
+      {"max_pool2d bf16 in=1x64x9x9 kernel=2 stride=1 nhwc",
        {"gather", "channels_last", "scatter"}},
-      {"max_pool2d bf16 in=1x48x9x9 kernel=5 stride=1 nhwc", {"channels_last", "scatter"}},
-      {"adaptive_max_pool2d f16 in=1x48x17x23 out=12x31 grad_out=permuted grad_in=permuted "
+      {"max_pool2d bf16 in=1x64x9x9 kernel=5 stride=1 nhwc", {"channels_last", "scatter"}},
+      {"adaptive_max_pool2d f16 in=1x64x17x23 out=12x31 grad_out=permuted grad_in=permuted "
        "indices=permuted",
        {"gather", "channels_last", "scatter"}},
-      {"adaptive_max_pool2d f16 in=1x48x256x256 out=1x2 grad_out=permuted grad_in=permuted "
+      {"adaptive_max_pool2d f16 in=1x160x256x256 out=1x2 grad_out=permuted grad_in=permuted "
        "indices=permuted",
        {"gather", "channels_last", "scatter"}},
-      {"adaptive_max_pool2d f16 in=1x48x257x256 out=1x2 grad_out=permuted grad_in=permuted "
+      {"adaptive_max_pool2d f16 in=1x160x257x256 out=1x2 grad_out=permuted grad_in=permuted "
        "indices=permuted",
        {"channels_last", "scatter"}},
   };

@@ -30,6 +30,29 @@ static const struct {
     /* floats hold divisors up to 2^24; a pooling in two dimensions has no windows along depth */
     {"avg_pool2d f32 in=1x1x4096x4096 kernel=4096", {"one_window", "rows", "any"}},
     {"avg_pool2d f32 in=1x1x4097x4096 kernel=4097x4096", {"any"}},
+    {"max_pool2d_mask f32 in=1x2x64x192 kernel=2", {"pairs", "scatter"}},
+    {"max_pool3d f32 i64 in=1x2x8x32x32 kernel=2", {"scatter"}},
+    {"avg_pool3d f32 in=1x2x8x32x32 kernel=2", {"columns", "rows", "any"}},
+    /* slices of cells between windows are not for columns */
+    {"avg_pool3d f32 in=1x2x8x32x32 kernel=1 stride=2", {"rows", "any"}},
+    {"adaptive_avg_pool2d f32 in=1x2x64x64 out=32x32", {"columns", "rows", "any"}},
+    {"max_pool2d_forward f32 i64 in=1x2x64x64 kernel=2", {"rows", "any"}},
+    {"max_pool2d_forward f16 i64 in=1x16x12x12 kernel=2 nhwc", {"channels_last", "rows", "any"}},
+    {"max_pool2d_forward f32 i64 in=2x64x8x8 kernel=2", {"bundles", "rows", "any"}},
+    {"max_pool3d_forward f32 i32 in=1x2x8x32x32 kernel=2", {"rows", "any"}},
+    {"max_pool2d_mask_forward f32 in=1x2x64x64 kernel=2", {"rows", "any"}},
+    {"max_pool_forward f32 in=1x2x64x64 kernel=2 stride=2", {"rows", "any"}},
+    {"max_pool_forward of=u8 in=1x2x64x64 kernel=2", {"any"}},
+    {"adaptive_max_pool2d_forward f64 in=1x2x64x64 out=8x8", {"any"}},
+    {"adaptive_max_pool3d_forward f32 i64 in=1x2x8x16x16 out=1x1x1", {"rows", "any"}},
+    {"avg_pool2d_forward f32 in=1x2x64x64 kernel=2", {"rows", "any"}},
+    {"avg_pool3d_forward bf16 in=1x2x8x32x32 kernel=2", {"rows", "any"}},
+    {"adaptive_avg_pool2d_forward f32 in=2x64x7x7 out=1x1", {"one_window", "any"}},
+    {"adaptive_avg_pool3d_forward f32 in=1x2x8x32x32 out=3x5x7", {"rows", "any"}},
+    /* planes of more cells than 32 bits count */
+    {"max_pool2d_forward f32 i64 in=1x1x65536x65536 kernel=2", {"any"}},
+    {"max_pool_forward f32 in=1x1x65536x65536 kernel=2 stride=2", {"any"}},
+    {"avg_pool2d_forward f32 in=1x1x65536x65536 kernel=2", {"rows", "any"}},
 };
 
 /* Makes the executor of a line.  The first phase needs no memory behind its tensors. */

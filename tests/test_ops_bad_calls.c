@@ -151,7 +151,7 @@ static void products_refuse_more(void **state) {
 
 static void each_operator_had_its_share(void **state) {
   (void)state;
-  for (int i = 0; i < POOL_OPERATORS; i++) {
+  for (int i = 0; i < FIRST_OPERATORS; i++) {
     const int all = tallies[i].single + tallies[i].pairs;
     print_message("%s: %d wrong calls, %d of them with two flaws\n", operator_calls[i].first_name,
                   all, tallies[i].pairs);

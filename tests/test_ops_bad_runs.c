@@ -177,7 +177,7 @@ static void *other_handle(const struct stage *s, enum fault fault) {
 
 static void spoil_executor(const struct stage *s, enum fault fault, struct run *r) {
   if (fault == FOREIGN) {
-    r->second = (enum pool_operator)((r->second + 1) % POOL_OPERATORS);
+    r->second = (enum pool_operator)((r->second + 1) % FIRST_OPERATORS);
     return;
   }
   r->replaced = true;
@@ -381,7 +381,7 @@ static void wrong_second_phases_are_refused(void **state) {
     }
     trial_close(&s.trial);
   }
-  for (int i = 0; i < POOL_OPERATORS; i++)
+  for (int i = 0; i < FIRST_OPERATORS; i++)
     print_message("%s: %d wrong second phases\n", operator_calls[i].second_name, calls[i]);
   assert_int_equal(failed, 0);
 }

@@ -9,6 +9,9 @@
 
 #include <math.h>
 
+#include "float_format.h"
+#include "ordered_sums.h"
+
 static const char *const maxima[] = {
     "max_pool2d f32 i32 in=2x3x9x7 kernel=3 stride=2 pad=1",
     "max_pool2d f32 i64 in=2x2x8x9 kernel=3x2 stride=1 dilation=2x3 pad=1 ceil nhwc",
@@ -19,6 +22,12 @@ static const char *const maxima[] = {
     "adaptive_max_pool2d bf16 i32 in=1x2x5x5 out=1x1 indices=rows",
     "adaptive_max_pool3d f32 i64 in=1x2x4x7x5 out=3x4x4",
     "adaptive_max_pool3d f16 i32 in=2x4x6x6 out=2x3x2 grad_in=permuted",
+    "max_pool2d_mask f32 in=2x3x9x7 kernel=3 stride=2 pad=1",
+    "max_pool2d_mask bf16 in=2x3x9x7 kernel=1 stride=2x3",
+    "max_pool2d_mask f16 in=2x10x12 kernel=2x3 stride=1 ceil grad_in=gap",
+    "max_pool3d f32 i32 in=1x2x5x7x6 kernel=3x2x3 stride=2 pad=1",
+    "max_pool3d f16 i64 in=2x6x7x5 kernel=2 stride=1 dilation=2x1x3 grad_out=gap",
+    "max_pool3d bf16 i32 in=2x2x3x6x6 kernel=2 stride=3 ceil grad_in=permuted",
 };
 
 static const char *const averages[] = {
@@ -31,12 +40,20 @@ static const char *const averages[] = {
     "adaptive_avg_pool3d f32 in=2x2x3x4 out=3x5x4",
     "adaptive_avg_pool3d f16 in=2x4x6x6 out=2x3x2 grad_in=permuted",
     "adaptive_avg_pool3d f64 in=2x4x6x6 out=1x1x1",
+    "adaptive_avg_pool2d f32 in=2x3x7x9 out=5x4",
+    "adaptive_avg_pool2d f32 in=3x6x8 out=7x9 grad_in=gap",
+    "adaptive_avg_pool2d bf16 in=3x6x8 out=3x2 grad_in=permuted",
+    "avg_pool3d f32 in=1x2x5x7x6 kernel=3x2x3 stride=2 pad=1",
+    "avg_pool3d f32 in=2x6x7x5 kernel=2x3x4 stride=1x2x3 pad=1x1x2 ceil include_pad",
+    "avg_pool3d f32 in=2x6x7x5 kernel=2 stride=3 divisor=-5",
+    "avg_pool3d f16 in=2x2x4x6x6 kernel=2 stride=3 grad_in=gap",
 };
 
 struct gradient {
   const char *line;
   struct trial trial;
   double *x, *y; /* where L is taken, and the forward there */
+  double *magnitude;
   int64_t *index;
 };
 
@@ -45,7 +62,9 @@ static double loss(struct gradient *g) {
   if (problem_is_max(&g->trial.problem))
     reference_max_forward(&g->trial.pool, g->x, g->y, g->index);
   else
-    reference_avg_forward(&g->trial.pool, g->x, g->y);
+    reference_avg_forward(
+        &g->trial.pool, g->x,
+        &(struct reference_sums){.sum = g->y, .magnitude = g->magnitude, .terms = g->index});
   for (int64_t i = 0; i < g->trial.outputs; i++) sum += g->trial.grad_out[i] * g->y[i];
   return sum;
 }
@@ -61,7 +80,7 @@ static void expect_difference_quotients(struct gradient *g, double h, double tol
   const double before = loss(g);
   double product = 0;
   for (int64_t i = 0; i < g->trial.cells; i++) {
-    const double x = g->x[i], grad = g->trial.grad_in[i];
+    const double x = g->x[i], grad = g->trial.result[i];
     g->x[i] = x + h;
     const double quotient = (loss(g) - before) / h;
     g->x[i] = x;
@@ -88,12 +107,14 @@ static void check_line(const char *line, double h, double tolerance) {
   assert_true(g.trial.cells < 4096); /* set_x counts on it */
   g.x = malloc((size_t)g.trial.cells * sizeof *g.x);
   g.y = malloc((size_t)g.trial.outputs * sizeof *g.y);
+  g.magnitude = malloc((size_t)g.trial.outputs * sizeof *g.magnitude);
   g.index = malloc((size_t)g.trial.outputs * sizeof *g.index);
-  assert_true(g.x != NULL && g.y != NULL && g.index != NULL);
+  assert_true(g.x != NULL && g.y != NULL && g.magnitude != NULL && g.index != NULL);
   set_x(&g);
   expect_difference_quotients(&g, h, tolerance);
   free(g.x);
   free(g.y);
+  free(g.magnitude);
   free(g.index);
   trial_close(&g.trial);
 }
@@ -128,9 +149,35 @@ static void the_forward_picks_as_pytorch_does(void **state) {
   assert_true(isnan(out[3]));
 }
 
+/* Bits and doubles pick the same cells: the two references check each other. */
+static void both_references_pick_the_same(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 300; seed++) {
+    const struct problem p = problem_random(seed, 600);
+    if (!problem_is_forward(&p) || !problem_is_max(&p) || p.type == I64) continue;
+    struct trial t;
+    assert_true(trial_open(&t, &p, &devices));
+    char *in = malloc((size_t)t.cells * 8), *bits = malloc((size_t)t.outputs * 8);
+    double *values = malloc((size_t)t.outputs * sizeof *values);
+    int64_t *first = malloc((size_t)t.outputs * 8), *second = malloc((size_t)t.outputs * 8);
+    assert_true(in != NULL && bits != NULL && values != NULL && first != NULL && second != NULL);
+    trial_gather(&t, in);
+    ordered_max_forward(&t.pool, p.type, in, bits, first);
+    reference_max_forward(&t.pool, t.x, values, second);
+    assert_memory_equal(first, second, (size_t)t.outputs * sizeof *first);
+    free(in);
+    free(bits);
+    free(values);
+    free(first);
+    free(second);
+    trial_close(&t);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(maxima_have_their_gradient),
                                      cmocka_unit_test(averages_have_their_gradient),
-                                     cmocka_unit_test(the_forward_picks_as_pytorch_does)};
+                                     cmocka_unit_test(the_forward_picks_as_pytorch_does),
+                                     cmocka_unit_test(both_references_pick_the_same)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -18,6 +18,15 @@ static const char *const max_forms[] = {
     "max_pool2d %s %s in=1x%d x4x6 kernel=3 stride=1 pad=1 nhwc",
     "adaptive_max_pool2d %s %s in=2x3x9x%d out=4x3",
     "adaptive_max_pool3d %s %s in=1x2x5x4x%d out=3x3x2",
+    "max_pool3d %s %s in=1x2x5x4x%d kernel=2x3x2 stride=2 pad=1 ceil",
+    "max_pool2d_forward %s %s in=2x3x7x%d kernel=2 stride=2 ceil",
+    "max_pool2d_forward %s %s in=1x2x6x%d kernel=3 stride=2 pad=1 ceil",
+    "max_pool2d_forward %s %s in=2x2x5x%d kernel=3 stride=1 pad=1",
+    "max_pool2d_forward %s %s in=2x%d x9x8 kernel=3 stride=2 pad=1 nhwc",
+    "max_pool2d_forward %s %s in=1x%d x5x7 kernel=2 stride=2 ceil nhwc",
+    "max_pool3d_forward %s %s in=1x2x5x4x%d kernel=2x3x2 stride=2 pad=1 ceil",
+    "max_pool3d_forward %s %s in=1x%d x3x5x4 kernel=2 stride=1 ndhwc",
+    "adaptive_max_pool3d_forward %s %s in=1x2x5x4x%d out=3x3x2",
 };
 
 static const char *const avg_forms[] = {
@@ -28,7 +37,27 @@ static const char *const avg_forms[] = {
     "avg_pool2d %s in=2x%d x5x6 kernel=3 stride=1 pad=1 grad_out=permuted grad_in=permuted",
     "adaptive_avg_pool3d %s in=1x2x5x4x%d out=3x3x2",
     "adaptive_avg_pool3d %s in=2x70x1x1x%d out=1x1x1",
+    "adaptive_avg_pool2d %s in=1x2x5x%d out=3x2",
+    "avg_pool3d %s in=1x2x5x4x%d kernel=2x3x2 stride=3x2x2 pad=1 ceil",
+    "avg_pool2d_forward %s in=2x3x7x%d kernel=2 stride=2 ceil",
+    "avg_pool2d_forward %s in=1x2x6x%d kernel=3 stride=1 pad=1",
+    "avg_pool2d_forward %s in=1x2x6x%d kernel=3 stride=2 pad=1 ceil include_pad",
+    "avg_pool2d_forward %s in=2x%d x5x6 kernel=3 stride=1 pad=1 grad_out=permuted self=permuted",
+    "avg_pool3d_forward %s in=1x2x5x4x%d kernel=2x3x2 stride=3x2x2 pad=1 ceil",
+    "adaptive_avg_pool2d_forward %s in=1x2x5x%d out=3x2",
+    "adaptive_avg_pool3d_forward %s in=1x2x5x4x%d out=3x3x2",
+    "adaptive_avg_pool3d_forward %s in=2x35x1x1x%d out=1x1x1",
+    "adaptive_avg_pool2d_forward %s in=1x%d x4x3 out=1x1 self=permuted grad_out=permuted",
+    /* without the type of an index */
+    "max_pool_forward %s in=2x3x7x%d kernel=3 stride=2 pad=1x0x1x2",
+    "max_pool2d_mask %s in=2x3x7x%d kernel=3 stride=2 pad=1",
+    "max_pool2d_mask_forward %s in=2x3x7x%d kernel=3 stride=2 pad=1",
+    "adaptive_max_pool2d_forward %s in=2x3x9x%d out=4x3",
+    "adaptive_max_pool2d_forward %s in=1x%d x5x7 out=3x4 nhwc",
 };
+
+static const char *const integer_types[] = {"of=i8",  "of=u8",  "of=i16",
+                                            "of=u16", "of=i32", "of=i64"};
 
 /* "%d x" holds a number that another digit follows. */
 static void close_up(char *line) {
@@ -38,7 +67,9 @@ static void close_up(char *line) {
 
 /* Once where tensors begin at a boundary, once where they do not. */
 static int run(char *line) {
-  static const char *const places[] = {"", " grad_out=offset grad_in=offset"};
+  const bool forward = strstr(line, "_forward") != NULL;
+  const char *const places[] = {
+      "", forward ? " self=offset grad_out=offset" : " grad_out=offset grad_in=offset"};
   int wrong = 0;
   close_up(line);
   for (int i = 0; i < (strstr(line, "grad_out=") == NULL ? 2 : 1); i++) {
@@ -75,6 +106,19 @@ static void max_ends_at_every_length(void **state) {
   assert_int_equal(wrong, 0);
 }
 
+static void integers_end_at_every_length(void **state) {
+  (void)state;
+  int wrong = 0;
+  for (int i = 0; i < LENGTHS; i++)
+    for (int type = 0; type < 6; type++) {
+      char line[PROBLEM_TEXT];
+      snprintf(line, sizeof line, "max_pool_forward %s in=2x3x7x%d kernel=3 stride=2 pad=1x0x1x2",
+               integer_types[type], lengths[i]);
+      wrong += run(line);
+    }
+  assert_int_equal(wrong, 0);
+}
+
 static void average_ends_at_every_length(void **state) {
   (void)state;
   int wrong = 0;
@@ -92,6 +136,7 @@ static void average_ends_at_every_length(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(max_ends_at_every_length),
-                                     cmocka_unit_test(average_ends_at_every_length)};
+                                     cmocka_unit_test(average_ends_at_every_length),
+                                     cmocka_unit_test(integers_end_at_every_length)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -253,6 +253,30 @@ static void kernels_stay_where_their_memory_is(void **state) {
   }
 }
 
+/* The first phase does not ask the CPU, which has no device in the list; it chooses when somebody
+ * asks, or when a later list has it and the executor runs there. */
+static void a_backend_without_devices_chooses_late(void **state) {
+  (void)state;
+  static uint64_t cells[CELLS];
+  load_plugin(NULL);
+  setenv("POOLGRAD_DEVICES", "cuda", 1);
+  OK_OR_SAY(aclInit(NULL));
+  OK_OR_SAY(aclrtSetDevice(0));
+  aclTensor *out = tensor_of(cells);
+  aclOpExecutor *executor = prepare((struct fill){.out = out, .value = 0x4321});
+  assert_non_null(poolgrad_method_used(executor, "cuda"));
+  assert_string_equal(poolgrad_method_used(executor, "cpu"), poolgrad_method(executor, "cpu", 0));
+  OK_OR_SAY(aclFinalize());
+  setenv("POOLGRAD_DEVICES", "cpu", 1);
+  OK_OR_SAY(aclInit(NULL));
+  OK_OR_SAY(aclrtSetDevice(0));
+  OK_OR_SAY(fill_phase_2(NULL, 0, executor, NULL));
+  OK_OR_SAY(aclrtSynchronizeStream(NULL));
+  expect_cells(cells, 0x4321);
+  OK_OR_SAY(aclDestroyTensor(out));
+  OK_OR_SAY(aclFinalize());
+}
+
 static void a_stream_of_the_host_does_not_look_at_values_elsewhere(void **state) {
   (void)state;
   uint64_t *there = memory_on(SECOND, 0), *here = memory_on(CPU, 0);
@@ -397,6 +421,7 @@ int main(void) {
       APART(the_best_backend_serves_by_default),
       APART(more_devices_than_there_is_room_for_are_left_out),
       APART(a_plugin_that_cannot_serve_says_why),
+      APART(a_backend_without_devices_chooses_late),
       BOTH(both_backends_have_devices),
       BOTH(the_backend_whose_memory_it_is_copies),
       BOTH(a_stream_has_the_other_backend_copy_and_fill),

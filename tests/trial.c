@@ -9,12 +9,24 @@
 #include "float_format.h"
 #include "poolgrad.h"
 
-static const char *const tensor_names[POOL_TENSORS] = {"gradOutput", "self", "indices",
+static const char *const tensor_names[POOL_TENSORS] = {"gradOutput or out", "self", "indices",
                                                        "gradInput"};
 
-/* Poison is NaN where gradients lie.  Between indices it is 0, a cell like any other: a stray read
- * there must not be dropped as out of range. */
-enum { NAN_BYTES = 0xff, INDEX_BYTES = 0x00, WORKSPACE_BYTES = 0xa5 };
+/* Poison is NaN where numbers lie, and where integers do a large one.  Between indices that are
+ * read it is 0, a cell like any other: a stray read there must not be dropped as out of range.
+ * Indices that are written are never -1. */
+enum {
+  NAN_BYTES = 0xff,
+  INTEGER_BYTES = 0x7f,
+  INDEX_BYTES = 0x00,
+  NO_INDEX_BYTES = 0xff,
+  WORKSPACE_BYTES = 0xa5
+};
+
+static int poison_of(const struct problem *p, int tensor) {
+  if (tensor == INDICES) return problem_role(p, tensor) == READ ? INDEX_BYTES : NO_INDEX_BYTES;
+  return p->type < FLOAT_FORMATS ? NAN_BYTES : INTEGER_BYTES;
+}
 
 static bool fail(struct trial *t, const char *what, int status) {
   const char *text = aclGetRecentErrMsg();
@@ -23,8 +35,13 @@ static bool fail(struct trial *t, const char *what, int status) {
   return false;
 }
 
-static size_t element_bytes(const struct problem *p, int tensor) {
-  return tensor == INDICES ? (size_t)p->index_bytes : float_formats[p->type].bytes;
+int64_t trial_place(const struct trial *t, int tensor, int64_t element) {
+  if (tensor == INDICES && problem_is_mask(&t->problem)) return element * (int64_t)sizeof(int32_t);
+  return tensor_place(&t->layout[tensor], element) * problem_element_bytes(&t->problem, tensor);
+}
+
+int64_t trial_count(const struct trial *t, int tensor) {
+  return tensor == GRAD_OUT || tensor == INDICES ? t->outputs : t->cells;
 }
 
 /* --- devices -----------------------------------------------------------------------------------
@@ -70,16 +87,19 @@ bool trial_devices_close(struct trial_devices *devices) {
 static bool make_memory(struct trial *t) {
   for (int i = 0; i < POOL_TENSORS; i++) {
     t->layout[i] = tensor_lay_out(&t->problem, i);
-    const size_t bytes = (size_t)t->layout[i].elements * element_bytes(&t->problem, i);
-    if (!guarded_make(&t->memory[i], bytes, i == INDICES ? INDEX_BYTES : NAN_BYTES)) return false;
+    const int64_t bytes = t->layout[i].elements * problem_element_bytes(&t->problem, i);
+    if (!guarded_make(&t->memory[i], (size_t)bytes, poison_of(&t->problem, i))) return false;
   }
   t->outputs = tensor_cells(&t->layout[GRAD_OUT]);
   t->cells = tensor_cells(&t->layout[GRAD_IN]);
+  t->results = problem_is_forward(&t->problem) ? t->outputs : t->cells;
   t->x = calloc((size_t)t->cells + 1, sizeof *t->x);
-  t->grad_in = calloc((size_t)t->cells + 1, sizeof *t->grad_in);
+  t->result = calloc((size_t)t->results + 1, sizeof *t->result);
+  t->bits = calloc((size_t)t->results + 1, sizeof(double));
   t->grad_out = calloc((size_t)t->outputs + 1, sizeof *t->grad_out);
   t->index = calloc((size_t)t->outputs + 1, sizeof *t->index);
-  return t->x != NULL && t->grad_in != NULL && t->grad_out != NULL && t->index != NULL;
+  return t->x != NULL && t->result != NULL && t->bits != NULL && t->grad_out != NULL &&
+         t->index != NULL;
 }
 
 static bool send_all(struct trial *t) {
@@ -114,10 +134,12 @@ void trial_close(struct trial *t) {
   for (int i = 0; i < POOL_TENSORS; i++) guarded_free(&t->memory[i]);
   guarded_free(&t->workspace);
   free(t->x);
-  free(t->grad_in);
+  free(t->result);
+  free(t->bits);
   free(t->grad_out);
   free(t->index);
   free(t->right);
+  free(t->right_index);
 }
 
 /* --- the call ----------------------------------------------------------------------------------
@@ -216,38 +238,90 @@ bool trial_enqueue(struct trial *t) {
 bool trial_launch(struct trial *t) { return trial_enqueue(t) && finish(t, stream_of(t)); }
 
 bool trial_reset(struct trial *t) {
-  const int status = guarded_send(&t->memory[GRAD_IN]);
-  return status == ACL_SUCCESS || fail(t, "sending the data", status);
+  for (int i = 0; i < POOL_TENSORS; i++) {
+    const bool written = problem_role(&t->problem, i) == WRITTEN;
+    const int status = written ? guarded_send(&t->memory[i]) : ACL_SUCCESS;
+    if (status != ACL_SUCCESS) return fail(t, "sending the data", status);
+  }
+  return true;
 }
 
 /* --- what came back ----------------------------------------------------------------------------
  */
 
-/* Takes the cells out and leaves poison in their places. */
-static bool take_cells(struct trial *t) {
+/* Takes one element out and leaves poison in its place; false if there was nothing but poison. */
+static bool take_element(const struct trial *t, int tensor, int64_t element, char *to) {
+  const int64_t bytes = problem_element_bytes(&t->problem, tensor);
+  char poison[8], *at = guarded_found(&t->memory[tensor]) + trial_place(t, tensor, element);
+  memset(poison, poison_of(&t->problem, tensor), sizeof poison);
+  memcpy(to, at, (size_t)bytes);
+  memcpy(at, poison, (size_t)bytes);
+  return memcmp(to, poison, (size_t)bytes) != 0;
+}
+
+/* An integer may be what the poison is; the comparison finds those that were not written. */
+static bool take_result(struct trial *t, int tensor) {
   const struct float_format *format = &float_formats[t->problem.type];
-  char poison[8], *found = guarded_found(&t->memory[GRAD_IN]);
-  memset(poison, NAN_BYTES, sizeof poison);
-  for (int64_t i = 0; i < t->cells; i++) {
-    char *at = found + tensor_place(&t->layout[GRAD_IN], i) * (int64_t)format->bytes;
-    if (memcmp(at, poison, format->bytes) == 0) {
-      snprintf(t->why, sizeof t->why, "cell %" PRId64 " of gradInput was not written", i);
+  for (int64_t i = 0; i < t->results; i++) {
+    char *element = t->bits + i * (int64_t)format->bytes;
+    if (!take_element(t, tensor, i, element) && t->problem.type < FLOAT_FORMATS) {
+      snprintf(t->why, sizeof t->why, "element %" PRId64 " of %s was not written", i,
+               tensor_names[tensor]);
       return false;
     }
-    t->grad_in[i] = float_decode(format, at);
-    memcpy(at, poison, format->bytes);
+    t->result[i] = float_decode(format, element);
   }
   return true;
 }
 
+static bool take_indices(struct trial *t) {
+  for (int64_t i = 0; i < t->outputs; i++) {
+    char element[8];
+    if (!take_element(t, INDICES, i, element)) {
+      snprintf(t->why, sizeof t->why, "index %" PRId64 " was not written", i);
+      return false;
+    }
+    t->index[i] = trial_decode_index(t, element);
+  }
+  return true;
+}
+
+/* The positions, and zeros behind them; where they are implied, zeros alone.  Leaves poison. */
+static bool take_mask(struct trial *t) {
+  const struct guarded *g = &t->memory[INDICES];
+  const bool implied = problem_implies_indices(&t->problem);
+  char *found = guarded_found(g);
+  for (int64_t i = 0; i < t->outputs && !implied; i++) {
+    t->index[i] = trial_decode_index(t, found + trial_place(t, INDICES, i));
+    memset(found + trial_place(t, INDICES, i), 0, sizeof(int32_t));
+  }
+  for (size_t i = 0; i < g->bytes; i++)
+    if (found[i] != 0) {
+      snprintf(t->why, sizeof t->why, "byte %zu of the mask is %d, not 0", i, found[i]);
+      return false;
+    }
+  memset(found, NO_INDEX_BYTES, g->bytes);
+  return true;
+}
+
+static bool take_written(struct trial *t, int tensor) {
+  if (tensor != INDICES) return take_result(t, tensor);
+  return problem_is_mask(&t->problem) ? take_mask(t) : take_indices(t);
+}
+
+static int tensor_of(const struct trial *t, const struct guarded *memory) {
+  return memory == &t->workspace ? POOL_TENSORS : (int)(memory - t->memory);
+}
+
 static bool fetch(struct trial *t, struct guarded *memory, const char *name) {
+  const int tensor = tensor_of(t, memory);
+  const bool written = tensor < POOL_TENSORS && problem_role(&t->problem, tensor) == WRITTEN;
   int64_t offset;
   if (memory->device == NULL) return true;
   const int status = guarded_fetch(memory);
   if (status != ACL_SUCCESS) return fail(t, "fetching the data", status);
-  if (memory == &t->memory[GRAD_IN] && !t->bad_index_reported && !take_cells(t)) return false;
-  const bool guards_only =
-      memory == &t->workspace || (memory == &t->memory[GRAD_IN] && t->bad_index_reported);
+  if (written && !t->bad_index_reported && !take_written(t, tensor)) return false;
+  const bool guards_only = tensor == POOL_TENSORS || (written && t->bad_index_reported);
   if (!guarded_differs(memory, guards_only, &offset)) return true;
   snprintf(t->why, sizeof t->why, "byte %" PRId64 " of the %zu of %s was changed", offset,
            memory->bytes, name);

@@ -28,12 +28,14 @@ struct trial {
   struct tensor_layout layout[POOL_TENSORS];
   struct guarded memory[POOL_TENSORS], workspace;
   /* dense, in the order N, C, D, H, W */
-  double *x;        /* what the forward saw; zeros when indices do not come from one */
-  double *grad_out; /* as the device has it */
-  int64_t *index;   /* as the device has it */
-  double *grad_in;  /* after trial_fetch */
-  double *right;    /* the first result, once it was compared with the reference */
-  int64_t outputs, cells;
+  double *x;        /* what a forward reads, or what the one saw that a backward's indices are of */
+  double *grad_out; /* of a backward: as the device has it */
+  int64_t *index;   /* as the device has it; of a forward after trial_fetch */
+  double *result;   /* after trial_fetch: the cells of gradInput, or the outputs of a forward */
+  char *bits;       /* the same as elements */
+  char *right;      /* the first of those, once they were compared with the reference */
+  int64_t *right_index;
+  int64_t outputs, cells, results;
   bool bad_index_reported; /* the latest run failed because of indices outside their plane */
   int64_t reported;        /* how many the message counted */
   int64_t dropped;         /* how many there are, as the reference counts */
@@ -69,21 +71,22 @@ aclnnStatus trial_first_phase(const struct trial *t, struct trial_call *c);
 aclnnStatus trial_second_phase(const struct trial *t, const struct trial_call *c, void *workspace,
                                aclrtStream stream);
 
-/* Poison in gradInput again, for another launch. */
+/* Poison in what the operator writes again, for another launch. */
 bool trial_reset(struct trial *t);
 
-/* Brings everything back, fills grad_in, and checks all memory that must not have changed. */
+/* Brings everything back, fills result, and checks all memory that must not have changed. */
 bool trial_fetch(struct trial *t);
 
-/* Compares grad_in with the reference.
+/* Compares the result with the reference.
  *
  * A result must lie between the roundings of sum - e and sum + e, where sum is the fp64 reference
  * and e bounds what fp32 (DOUBLE: fp64) can lose: (terms + 2) * 2^-24 * sum of absolute terms.  e
  * is 0 where nothing can be lost: integers, and a lone term, which is rounded once to fp32 and once
  * to its type.  NaN and infinities must be as the reference has them; zeros are +0, except for
  * negative sums that a half type cannot hold.  Then the bits: what single precision gives in the
- * one order of summation (ordered_sums.h).  Once a result was right, later ones must have its bits,
- * a NaN's payload aside. */
+ * one order of summation (ordered_sums.h).  Forward averages likewise, unless fp32 cannot hold
+ * their sums: then only the bits count.  Maxima have the bits of the cell that counts, and its
+ * position. Once a result was right, later ones must have its bits, a NaN's payload aside. */
 bool trial_compare(struct trial *t);
 
 /* The first device is current again. */
@@ -97,7 +100,20 @@ void trial_set_method(struct trial *t, int method);
 bool trial_run(const struct problem *p, const struct trial_devices *devices,
                char why[PROBLEM_TEXT]);
 
+/* The place of a tensor's element in the order N, C, D, H, W, in bytes from its address; an index
+ * of a mask counts as an element. */
+int64_t trial_place(const struct trial *t, int tensor, int64_t element);
+
+/* How many elements of the tensor the operator reads or writes: outputs or cells. */
+int64_t trial_count(const struct trial *t, int tensor);
+
+/* One index as the tensor has it. */
+int64_t trial_decode_index(const struct trial *t, const char *from);
+
 /* Used by trial_open: x, grad_out and index, and their images. */
 void trial_fill(struct trial *t);
+
+/* The dense elements of what a forward reads. */
+void trial_gather(const struct trial *t, char *elements);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values of a trial: gradients and indices from the problem's seed. */
+/* The values of a trial: what is read, from the problem's seed. */
 #include <math.h>
 #include <string.h>
 
@@ -47,10 +47,16 @@ static void locate(const struct trial *t, int64_t output, int64_t at[3]) {
   }
 }
 
-static double gradient(uint64_t *state, const struct trial *t, int64_t output) {
-  const struct float_format *format = &float_formats[t->problem.type];
+/* Integers for a backward average are such that their quotients are integers as well. */
+static double any_integer(uint64_t *state, const struct trial *t, int64_t element) {
   int64_t at[3];
-  locate(t, output, at);
+  if (problem_is_max(&t->problem) || problem_is_forward(&t->problem)) return integer(state, 100);
+  locate(t, element, at);
+  return divisible(state, t, at);
+}
+
+static double number(uint64_t *state, const struct trial *t, int64_t element) {
+  const struct float_format *format = &float_formats[t->problem.type];
   switch (t->problem.data) {
     case RANDOM:
       return random_number(state);
@@ -58,21 +64,74 @@ static double gradient(uint64_t *state, const struct trial *t, int64_t output) {
       return special(state, format);
     case LARGEST:
       return below(state, 2) == 0 ? 0 : format->largest;
+    case TIES:
+      return below(state, 2) == 0 ? 0 : (double)below(state, 4);
+    case LOWEST:
+      return -INFINITY;
+    case CONSTANT:
+      return 3;
     default:
-      return problem_is_max(&t->problem) ? integer(state, 100) : divisible(state, t, at);
+      return any_integer(state, t, element);
   }
 }
 
-/* Writes a gradient's cells, then reads them: rounded, and shared where the layout shares. */
-static void fill_gradients(struct trial *t, uint64_t *state) {
+static int64_t largest_integer(int type) {
+  return type == I64 ? INT64_MAX : (int64_t)float_formats[type].largest;
+}
+
+static int64_t least_integer(int type) {
+  return type == U8 || type == U16 ? 0 : -largest_integer(type) - 1;
+}
+
+static int64_t special_integer(uint64_t *state, int type) {
+  const int64_t most = largest_integer(type), least = least_integer(type);
+  const int64_t values[] = {most, most - 1, least, least + 1, 0, 1, most / 2, most / 2 + 1};
+  return values[below(state, sizeof values / sizeof values[0])];
+}
+
+/* Of integer types; the low bytes of what it gives are the element. */
+static int64_t integer_element(uint64_t *state, const struct trial *t) {
+  const int type = t->problem.type;
+  switch (t->problem.data) {
+    case RANDOM:
+      return (int64_t)problem_next(state);
+    case SPECIALS:
+      return special_integer(state, type);
+    case LARGEST:
+      return below(state, 2) == 0 ? 0 : largest_integer(type);
+    case TIES:
+      return below(state, 2) == 0 ? 0 : (int64_t)below(state, 4);
+    case LOWEST:
+      return least_integer(type);
+    case CONSTANT:
+      return 3;
+    default:
+      return (int64_t)below(state, 100) + (least_integer(type) < 0 ? -50 : 0);
+  }
+}
+
+static void write_element(uint64_t *state, const struct trial *t, int64_t element, char *to) {
   const struct float_format *format = &float_formats[t->problem.type];
-  char *to = guarded_payload(&t->memory[GRAD_OUT]);
-  for (int64_t i = 0; i < t->outputs; i++)
-    float_encode(format, gradient(state, t, i),
-                 to + tensor_place(&t->layout[GRAD_OUT], i) * (int64_t)format->bytes);
-  for (int64_t i = 0; i < t->outputs; i++)
-    t->grad_out[i] =
-        float_decode(format, to + tensor_place(&t->layout[GRAD_OUT], i) * (int64_t)format->bytes);
+  if (t->problem.type < FLOAT_FORMATS)
+    float_encode(format, number(state, t, element), to);
+  else
+    memcpy(to, &(int64_t){integer_element(state, t)}, format->bytes);
+}
+
+/* Writes the elements of a tensor, then reads them: rounded, and shared where the layout shares. */
+static void fill_elements(struct trial *t, int tensor, double *values, uint64_t *state) {
+  const int64_t count = trial_count(t, tensor);
+  char *to = guarded_payload(&t->memory[tensor]);
+  for (int64_t i = 0; i < count; i++) write_element(state, t, i, to + trial_place(t, tensor, i));
+  for (int64_t i = 0; i < count; i++)
+    values[i] = float_decode(&float_formats[t->problem.type], to + trial_place(t, tensor, i));
+}
+
+void trial_gather(const struct trial *t, char *elements) {
+  const size_t bytes = float_formats[t->problem.type].bytes;
+  const char *from = guarded_payload(&t->memory[SELF]);
+  for (int64_t i = 0; i < t->cells; i++, elements += bytes)
+    memcpy(elements, from + trial_place(t, SELF, i), bytes);
 }
 
 /* Just outside, far outside, and what a cut to 32 bits would bring back inside. */
@@ -128,7 +187,7 @@ static void encode_index(const struct trial *t, int64_t value, char *to) {
     memcpy(to, &(int32_t){(int32_t)value}, sizeof(int32_t));
 }
 
-static int64_t decode_index(const struct trial *t, const char *from) {
+int64_t trial_decode_index(const struct trial *t, const char *from) {
   int64_t wide;
   int32_t narrow;
   if (t->problem.index_bytes == 8) {
@@ -139,22 +198,34 @@ static int64_t decode_index(const struct trial *t, const char *from) {
   return narrow;
 }
 
+/* The container of a mask has zeros behind its positions.  Where windows imply these, nobody looks
+ * at what the container has. */
+static void fill_mask(struct trial *t) {
+  const struct guarded *g = &t->memory[INDICES];
+  memset(guarded_payload(g), problem_implies_indices(&t->problem) ? 0x5a : 0, g->bytes);
+}
+
 static void fill_indices(struct trial *t, uint64_t *state) {
-  const int64_t bytes = t->problem.index_bytes;
-  const bool forward = t->problem.index != ANYWHERE && t->problem.index != ONE;
+  const bool implied = problem_implies_indices(&t->problem);
+  const bool forward = implied || (t->problem.index != ANYWHERE && t->problem.index != ONE);
   char *to = guarded_payload(&t->memory[INDICES]);
+  if (problem_is_mask(&t->problem)) fill_mask(t);
   if (forward && t->outputs > 0) {
     for (int64_t i = 0; i < t->cells; i++) t->x[i] = integer(state, 1000);
     reference_max_forward(&t->pool, t->x, t->grad_out, t->index); /* grad_out comes later */
   }
-  for (int64_t i = 0; i < t->outputs; i++)
-    encode_index(t, change_index(state, t, i), to + tensor_place(&t->layout[INDICES], i) * bytes);
-  for (int64_t i = 0; i < t->outputs; i++)
-    t->index[i] = decode_index(t, to + tensor_place(&t->layout[INDICES], i) * bytes);
+  for (int64_t i = 0; i < t->outputs && !implied; i++)
+    encode_index(t, change_index(state, t, i), to + trial_place(t, INDICES, i));
+  for (int64_t i = 0; i < t->outputs && !implied; i++)
+    t->index[i] = trial_decode_index(t, to + trial_place(t, INDICES, i));
 }
 
 void trial_fill(struct trial *t) {
   uint64_t state = t->problem.seed;
-  if (problem_is_max(&t->problem)) fill_indices(t, &state);
-  fill_gradients(t, &state);
+  if (problem_is_forward(&t->problem)) {
+    fill_elements(t, SELF, t->x, &state);
+    return;
+  }
+  if (problem_has_indices(&t->problem)) fill_indices(t, &state);
+  fill_elements(t, GRAD_OUT, t->grad_out, &state);
 }

@@ -10,12 +10,14 @@ A page says in a comment what a sentence of the same section is computed from:
     -->
 
 The quoted words must stand in the section, and each number in them must be what its function gives. A table is
-named by a comment above it, <!-- table sixteen -->, or by the marks that the benchmark writes (bench, bench cuda).
+named by a comment above it, <!-- table sixteen -->, or by the marks that the benchmark writes (bench, bench cuda,
+bench forward, bench forward cuda); between marks that no run has filled there is no table.
 Of two columns with one name the second is called "ratio#2". Rows are shell patterns, "-" leaves rows out; without
 them all rows that have a number in the column. <!-- copy of bench: us, share, ratio --> above a table says that its
 rows, whose first cell holds the row's name in backticks, are taken from that table.
 
-The problems of a random run are the tables "random" and "random cuda". Their rows can also be chosen by the groups of
+The problems of a random run are the tables "random" and "random cuda", those of a run of forward operators alone
+"random forward" and "random forward cuda". Their rows can also be chosen by the groups of
 bench/distribution.py, which are read from the problem:
 
     "61 % in halves (geometric mean of 40)": geomean, count of share in random, where type is f16
@@ -50,6 +52,7 @@ CLAIM = re.compile(r'"(?P<words>[^"]+)":\s*(?P<functions>[\w, ]+?) of (?P<column
                    r'(?:, rows (?P<rows>.+?))?(?:, where (?P<group>\w+) is (?P<member>.+))?$')
 SAID = re.compile(r'"(?P<words>[^"]+)": said in (?P<table>[\w ]+)$')
 COPY = re.compile(r'<!-- copy of ([\w ]+): (.+?) -->\n((?:\|.*\n)+)')
+BENCH = r'bench(?: forward)?(?: cuda)?'
 GENERATED = re.compile(r'<!-- (bench[\w ]*): begin -->.*?<!-- \1: end -->', re.S)
 GENERATED_SHARE = re.compile(r'Share of the limit: geometric mean (\d+)% of (\d+) cold rows, lowest (\d+)% \((.+?)\)\.')
 GENERATED_RATIO = re.compile(r'(\w+) / poolgrad: geometric mean ([\d.]+) of (\d+) rows, lowest ([\d.]+) \((.+?)\); '
@@ -157,14 +160,17 @@ def agrees(stated, computed):
 def tables_of(text):
     """The named tables of a page."""
     found = {}
-    for mark in re.finditer(r'<!-- (?:table (?P<name>[\w ]+?)|(?P<bench>bench(?: cuda)?): begin) -->', text):
-        lines = []
-        for line in text[mark.end():].splitlines():
+    for mark in re.finditer(rf'<!-- (?:table (?P<name>[\w ]+?)|(?P<bench>{BENCH}): begin) -->', text):
+        lines, below = [], text[mark.end():]
+        if mark.group('bench'):
+            below = below.split(f'<!-- {mark.group("bench")}: end -->')[0]
+        for line in below.splitlines():
             if line.startswith('|'):
                 lines.append(line)
             elif lines:
                 break
-        found[mark.group('name') or mark.group('bench')] = Table(lines)
+        if lines:
+            found[mark.group('name') or mark.group('bench')] = Table(lines)
     return found
 
 
@@ -240,7 +246,9 @@ def sections(text):
 def check_generated(text):
     """The sentences that the benchmark writes below its tables."""
     problems = []
-    for block in re.finditer(r'<!-- (bench(?: cuda)?): begin -->(.*?)<!-- \1: end -->', text, re.S):
+    for block in re.finditer(rf'<!-- ({BENCH}): begin -->(.*?)<!-- \1: end -->', text, re.S):
+        if not block.group(2).strip():
+            continue  # no run has been put there yet
         table, body = tables_of(text)[block.group(1)], block.group(2)
         left_out = GENERATED_LEFT_OUT.search(body)
         left_out = [name.strip() for name in left_out.group(1).split(',')] if left_out else []
@@ -277,7 +285,8 @@ def tables_in(text):
 def check_random(text, tables):
     """The summaries that the benchmark writes above random problems."""
     problems = []
-    for block in re.finditer(r'<!-- bench (random(?: cuda)?): begin -->(.*?)<!-- bench \1: end -->', text, re.S):
+    marks = r'<!-- bench (random(?: forward)?(?: cuda)?): begin -->(.*?)<!-- bench \1: end -->'
+    for block in re.finditer(marks, text, re.S):
         if not block.group(2).strip():
             continue  # no run has been put there yet
         source, body = tables[block.group(1)], block.group(2)

@@ -50,6 +50,37 @@ ACLNN_API aclnnStatus aclnnMaxPool2dWithIndicesBackward(void *workspace, uint64_
                                                         aclOpExecutor *executor,
                                                         aclrtStream stream);
 
+/* The same from the mask of aclnnMaxPool2dWithMask. Not on Ascend950, which answers 161002.
+ *
+ *   gradOutput  FLOAT, FLOAT16 or BF16; [N,] C, Ho, Wo
+ *   self        same type; [N,] C, H, W; its values are never read
+ *   indices     INT8; contiguous; [N,] C, kH * kW, (ceil(Ho * Wo / 16) + 1) * 32. The indices,
+ * INT32, are packed from its first byte on, all other bytes are 0. If a window is one cell, there
+ * are none, and all bytes are 0 kernelSize, padding, dilation   1 or 2 values (H, W) stride      0,
+ * 1 or 2 values; none means kernelSize ceilMode    rounds the output size up gradInput   self's
+ * type and shape; written everywhere
+ *
+ * All four tensors have the same format, one of ND, NCHW, NCL. dilation is 1, padding at most half
+ * of the kernel. gradOutput must have the pooled size. Any strides and offsets of tensors other
+ * than indices that are not negative; gradInput's cells must not share memory. 161001: an argument
+ * is NULL, or kernelSize has neither 1 nor 2 values. 161002: anything else. aclGetRecentErrMsg()
+ * has the sentence that says what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment it is
+ * printed. */
+ACLNN_API aclnnStatus aclnnMaxPool2dWithMaskBackwardGetWorkspaceSize(
+    const aclTensor *gradOutput, const aclTensor *self, const aclTensor *indices,
+    const aclIntArray *kernelSize, const aclIntArray *stride, const aclIntArray *padding,
+    const aclIntArray *dilation, bool ceilMode, aclTensor *gradInput, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/* Queues the work on the stream (NULL: the default stream) and returns. Afterwards the executor is
+ * spent and tensors may be destroyed; workspace and the memory behind the tensors must live until
+ * the stream has passed.
+ * 161001: executor NULL, workspace NULL with a size, or a tensor without data address. 161002:
+ * workspaceSize below what the first phase asked for, gradInput overlapping an input, or a view
+ * that leaves its allocation. 561000: spent executor. 361001: the stream refused. */
+ACLNN_API aclnnStatus aclnnMaxPool2dWithMaskBackward(void *workspace, uint64_t workspaceSize,
+                                                     aclOpExecutor *executor, aclrtStream stream);
+
 #ifdef __cplusplus
 }
 #endif

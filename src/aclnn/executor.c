@@ -28,7 +28,7 @@ struct binding {
  * before the second. */
 struct operand {
   struct pg_plan_operand view;
-  size_t element; /* bytes */
+  size_t alignment; /* of its data address, bytes */
 };
 
 /* Most plans are one step, which lies inside: what malloc keeps ready for a thread is small. */
@@ -76,7 +76,8 @@ void pg_plan_destroy(struct pg_plan *plan) {
 int pg_plan_operand(struct pg_plan *plan, const struct pg_plan_operand *operand) {
   assert(plan->operand_count < OPERANDS_MAX);
   pg_retain(&operand->tensor->object);
-  plan->operands[plan->operand_count] = (struct operand){*operand, operand->tensor->element};
+  plan->operands[plan->operand_count] = (struct operand){
+      *operand, operand->alignment != 0 ? operand->alignment : operand->tensor->element};
   return plan->operand_count++;
 }
 
@@ -106,18 +107,31 @@ static struct pg_step *next_step(struct pg_plan *plan) {
   return &plan->steps[plan->step_count++];
 }
 
-/* The choices of all backends; returns the workspace that the greediest needs. */
+/* The choices of all backends that have a device; returns the workspace that the greediest needs.
+ * The others are only asked if somebody wants to know (choice_of). */
 static int64_t choose(const struct pg_plan *plan, const struct pg_problem *problem,
                       struct pg_choice *choices) {
   int64_t bytes = 0;
-  for (int i = 0; pg_backend_at(i) != NULL; i++) {
-    const bool found = pg_backend_at(i)->choose(problem, 0, &choices[i]);
+  const struct pg_backend *backend;
+  for (int i = 0; (backend = pg_backend_at(i)) != NULL; i++) {
+    choices[i].name = NULL;
+    choices[i].workspace_bytes = 0;
+    if (!pg_backend_has_devices(i)) continue;
+    const bool found = backend->choose(problem, 0, &choices[i]);
     assert(found); /* the last method of a list fits every problem */
     (void)found;
     if (choices[i].workspace_bytes > bytes) bytes = choices[i].workspace_bytes;
-    pg_log(ACL_INFO, "%s: on %s by method %s", plan->api, pg_backend_at(i)->name, choices[i].name);
+    pg_log(ACL_INFO, "%s: on %s by method %s", plan->api, backend->name, choices[i].name);
   }
   return bytes;
+}
+
+/* The choice of a backend for a step. */
+static struct pg_choice choice_of(const struct pg_plan *plan, int step, int backend) {
+  struct pg_choice choice = plan->choices[step][backend];
+  if (choice.name == NULL)
+    (void)pg_backend_at(backend)->choose(&plan->steps[step].u.kernel.task.problem, 0, &choice);
+  return choice;
 }
 
 int64_t pg_plan_add(struct pg_plan *plan, const struct pg_problem *problem, pg_judge_fn *judge) {
@@ -162,13 +176,14 @@ struct memory {
   int count;
   struct stretch of[OPERANDS_MAX + 1];
   void *data[OPERANDS_MAX + 1];
+  struct pg_room rooms[OPERANDS_MAX + 1]; /* what the runtime knows of them */
 };
 
 static void gather(const struct pg_plan *plan, void *workspace, struct memory *m) {
   m->count = plan->operand_count;
   for (int i = 0; i < m->count; i++) {
     const struct pg_plan_operand *o = &plan->operands[i].view;
-    m->of[i] = (struct stretch){o->name, o->begin, o->end, o->written, plan->operands[i].element};
+    m->of[i] = (struct stretch){o->name, o->begin, o->end, o->written, plan->operands[i].alignment};
     m->data[i] = atomic_load_explicit(&o->tensor->data, memory_order_acquire);
   }
   if (plan->workspace_bytes == 0) return;
@@ -207,10 +222,10 @@ static aclnnStatus check_apart(const char *api, const struct memory *m, int w, i
   return ACLNN_SUCCESS;
 }
 
-static aclnnStatus check_memory(const char *api, const struct memory *m) {
-  size_t rooms[OPERANDS_MAX + 1];
-  pg_memory_rooms(m->count, (const void *const *)m->data, rooms);
-  for (int i = 0; i < m->count; i++) PG_TRY(check_stretch(api, &m->of[i], m->data[i], rooms[i]));
+static aclnnStatus check_memory(const char *api, struct memory *m) {
+  pg_memory_rooms(m->count, (const void *const *)m->data, m->rooms);
+  for (int i = 0; i < m->count; i++)
+    PG_TRY(check_stretch(api, &m->of[i], m->data[i], m->rooms[i].bytes));
   for (int w = 0; w < m->count; w++)
     for (int i = 0; i < m->count && m->of[w].written; i++)
       if (i != w) PG_TRY(check_apart(api, m, w, i));
@@ -235,14 +250,14 @@ static void bind(const struct pg_plan *plan, const struct memory *m, void *works
  * was not made known to it. */
 static aclnnStatus check_reach(const char *api, const struct memory *m,
                                const struct pg_stream *stream) {
-  for (int i = 0; i < m->count && pg_several_backends(); i++) {
-    const struct pg_memory found = pg_memory_find(m->data[i]);
-    const bool other = found.kind != PG_MEMORY_UNKNOWN && found.device.backend != stream->backend;
-    PG_CHECK_AS(api, !other || (found.kind != PG_MEMORY_DEVICE && stream->backend->on_host),
+  for (int i = 0; i < m->count; i++) {
+    const struct pg_room *room = &m->rooms[i];
+    const bool other = room->kind != PG_MEMORY_UNKNOWN && room->backend != stream->backend;
+    PG_CHECK_AS(api, !other || (room->kind != PG_MEMORY_DEVICE && stream->backend->on_host),
                 ACLNN_ERR_PARAM_INVALID,
                 "%s lies in memory of device %d (%s), out of reach of the stream's device %d (%s)",
-                m->of[i].name, found.device_id, found.device.backend->name,
-                stream->context->device_id, stream->backend->name);
+                m->of[i].name, room->device_id, room->backend->name, stream->context->device_id,
+                stream->backend->name);
   }
   return ACLNN_SUCCESS;
 }
@@ -256,12 +271,21 @@ static aclnnStatus check_strict(const char *api, const struct memory *m,
   return ACLNN_SUCCESS;
 }
 
-/* What the backend of the stream chose for each step. */
-static void take_choices(const struct pg_plan *plan, const struct pg_backend *backend,
-                         struct pg_step *steps) {
+/* What the backend of the stream chose for each step.  A backend that had no device when the
+ * executor was made chooses now, and may need more workspace than the first phase asked for. */
+static aclnnStatus take_choices(const char *api, const struct pg_plan *plan,
+                                const struct pg_backend *backend, struct pg_step *steps) {
   int at = 0;
   while (pg_backend_at(at) != backend) at++;
-  for (int i = 0; i < plan->step_count; i++) steps[i].u.kernel.task.choice = plan->choices[i][at];
+  for (int i = 0; i < plan->step_count; i++) {
+    struct pg_choice *choice = &steps[i].u.kernel.task.choice;
+    *choice = choice_of(plan, i, at);
+    PG_CHECK_AS(api, choice->workspace_bytes <= plan->workspace_bytes, ACLNN_ERR_PARAM_INVALID,
+                "executor was made when no device was of the kind of the stream's (%s), the first "
+                "phase must be called again",
+                backend->name);
+  }
+  return ACLNN_SUCCESS;
 }
 
 static aclnnStatus submit(const char *api, const struct pg_plan *plan, const struct memory *memory,
@@ -269,13 +293,13 @@ static aclnnStatus submit(const char *api, const struct pg_plan *plan, const str
   struct pg_stream *stream;
   aclError status = pg_stream_resolve_any(api, handle, &stream);
   if (status == ACL_SUCCESS) {
-    aclnnStatus reach = check_reach(api, memory, stream);
-    if (reach == ACLNN_SUCCESS) reach = check_strict(api, memory, stream);
-    if (reach != ACLNN_SUCCESS) {
+    aclnnStatus fit = check_reach(api, memory, stream);
+    if (fit == ACLNN_SUCCESS) fit = check_strict(api, memory, stream);
+    if (fit == ACLNN_SUCCESS) fit = take_choices(api, plan, stream->backend, steps);
+    if (fit != ACLNN_SUCCESS) {
       pg_stream_release(stream);
-      return reach;
+      return fit;
     }
-    take_choices(plan, stream->backend, steps);
     if (plan->step_count > 0)
       status = pg_stream_submit(api, stream, steps, (size_t)plan->step_count, NULL);
     if (plan->step_count > 0 && status == ACL_SUCCESS && pg_is_strict())
@@ -476,7 +500,8 @@ static int find_backend(const char *api, const char *name) {
   return -1;
 }
 
-/* The i-th choice of a backend for the only step of a plan. */
+/* The i-th choice of a backend for the first step of a plan.  Others, if there are any, write
+ * zeros: filling has one method. */
 static bool choose_one(const struct pg_plan *plan, int backend, int i, struct pg_choice *choice) {
   return plan->step_count > 0 &&
          pg_backend_at(backend)->choose(&plan->steps[0].u.kernel.task.problem, i, choice);
@@ -496,7 +521,7 @@ const char *poolgrad_method_used(void *executor, const char *backend) {
   struct pg_plan *plan;
   const int at = find_backend(__func__, backend);
   if (at < 0 || get_plan(__func__, executor, &plan) != ACLNN_SUCCESS) return NULL;
-  const char *name = plan->step_count > 0 ? plan->choices[0][at].name : NULL;
+  const char *name = plan->step_count > 0 ? choice_of(plan, 0, at).name : NULL;
   pg_release(&plan->object);
   return name;
 }
@@ -504,7 +529,8 @@ const char *poolgrad_method_used(void *executor, const char *backend) {
 /* The workspace is as large as the greediest backend needs it. */
 static void use_choice(struct pg_plan *plan, int backend, const struct pg_choice *choice) {
   int64_t bytes = 0;
-  assert(plan->step_count == 1); /* or the others would need a part of the workspace */
+  for (int i = 1; i < plan->step_count; i++) /* or they would need a part of the workspace */
+    assert(plan->steps[i].u.kernel.task.problem.kernel == PG_FILL);
   plan->choices[0][backend] = *choice;
   for (int i = 0; pg_backend_at(i) != NULL; i++)
     if (plan->choices[0][i].workspace_bytes > bytes) bytes = plan->choices[0][i].workspace_bytes;

@@ -29,6 +29,7 @@ struct pg_plan_operand {
   const char *name; /* what messages call it */
   struct pg_tensor *tensor;
   int64_t begin, end; /* bytes its view spans, counted from its data address */
+  size_t alignment;   /* of its data address; 0: that of its elements */
   bool written;       /* must then not overlap the operands that are read */
 };
 
@@ -39,10 +40,10 @@ int pg_plan_operand(struct pg_plan *plan, const struct pg_plan_operand *operand)
  * sentence when the sum overflows. */
 aclnnStatus pg_plan_reserve(const char *api, struct pg_plan *plan, int64_t bytes, int64_t *offset);
 
-/* Adds a step that computes a problem, and lets every backend choose a method for it.  Addresses in
- * its arguments are left open and bound afterwards.  judge: as in struct pg_kernel_step.  Returns
- * the bytes of workspace that the choices need, for the caller to reserve and bind.  When memory
- * for the step is exhausted pg_plan_publish says so. */
+/* Adds a step that computes a problem, and lets every backend that has a device choose a method.
+ * Addresses in its arguments are left open and bound afterwards.  judge: as in struct
+ * pg_kernel_step.  Returns the bytes of workspace that the choices need, for the caller to reserve
+ * and bind.  When memory for the step is exhausted pg_plan_publish says so. */
 typedef aclError pg_judge_fn(const union pg_kernel_args *args, const struct pg_index_report *report,
                              struct pg_failure *why);
 int64_t pg_plan_add(struct pg_plan *plan, const struct pg_problem *problem, pg_judge_fn *judge);

@@ -16,10 +16,16 @@ static const struct pg_soc portable = {.npu_arch = 2201,
                                        .max_int64 = true,
                                        .max_dilation = true,
                                        .max_nhwc = true,
-                                       .adaptive_max3d_int64 = true};
+                                       .max3d_int64 = true,
+                                       .large_volumes = true,
+                                       .masks = true,
+                                       .max_pool_integers = true,
+                                       .adaptive_max3d_nd = true,
+                                       .avg3d_any_planar = true,
+                                       .avg3d_long_kernel = true};
 static const struct pg_soc products[] = {
-    {.prefix = "Ascend910B", .npu_arch = 2201},
-    {.prefix = "Ascend910_93", .npu_arch = 2201},
+    {.prefix = "Ascend910B", .npu_arch = 2201, .masks = true, .avg3d_any_planar = true},
+    {.prefix = "Ascend910_93", .npu_arch = 2201, .masks = true, .avg3d_any_planar = true},
     {.prefix = "Ascend950",
      .older_prefix = "Ascend910_95",
      .npu_arch = 3510,
@@ -27,9 +33,12 @@ static const struct pg_soc products[] = {
      .max_int64 = true,
      .max_dilation = true,
      .max_nhwc = true,
-     .adaptive_max3d_int64 = true,
+     .max3d_int64 = true,
      .large_planes = true,
-     .empty_batch = true},
+     .large_volumes = true,
+     .empty_batch = true,
+     .max_pool_integers = true,
+     .adaptive_max3d_nd = true},
 };
 static const char default_name[] = "Ascend910B1";
 

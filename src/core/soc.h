@@ -12,11 +12,20 @@ struct pg_soc {
   const char *prefix;       /* names that start so belong to the row; NULL: the portable profile */
   const char *older_prefix; /* likewise; optional */
   int npu_arch;             /* ACL_DEV_ATTR_NPU_ARCH */
-  /* MaxPool2dWithIndicesBackward: half types, INT64 indices, dilation above 1, NHWC */
-  bool max_half, max_int64, max_dilation, max_nhwc;
-  bool adaptive_max3d_int64; /* AdaptiveMaxPool3dBackward: INT64 indices */
-  bool large_planes;         /* adaptive max: more than 2^31 - 1 cells with INT64 indices */
-  bool empty_batch;          /* AdaptiveAvgPool3dBackward: first axis may be 0 */
+  /* MaxPool2dWithIndicesBackward: half types, INT64 indices */
+  bool max_half, max_int64;
+  /* MaxPool2dWithIndices and MaxPool3dWithArgmax: dilation above 1, NHWC and NDHWC; the backward of
+   * the first one too */
+  bool max_dilation, max_nhwc;
+  bool max3d_int64;       /* maxima in three dimensions, both directions: INT64 indices */
+  bool large_planes;      /* adaptive maxima: more than 2^31 - 1 cells with INT64 indices */
+  bool large_volumes;     /* MaxPool3dWithArgmax and its backward: likewise */
+  bool empty_batch;       /* AdaptiveAvgPool3d and its backward: first axis may be 0 */
+  bool masks;             /* MaxPool2dWithMask and its backward exist */
+  bool max_pool_integers; /* MaxPool: BF16 and integers */
+  bool adaptive_max3d_nd; /* AdaptiveMaxPool3d: format ND, outputSize with 0 or 1 values */
+  bool avg3d_any_planar;  /* AdaptiveAvgPool3d: formats NCL and NC */
+  bool avg3d_long_kernel; /* AvgPool3d: the kernel may be longer than the input, by the paddings */
 };
 
 /* Reads POOLGRAD_SOC again.  ACL_ERROR_INVALID_PARAM with a sentence for an unknown name. */

@@ -27,6 +27,10 @@ enum element { F32, F16, BF16, F64, ELEMENT_COUNT };
 
 PG_EACH_ISA(PG_DECLARE_METHODS)
 
+/* Integers have methods in plain C alone, whatever the instruction set. */
+extern const struct pg_cpu_methods pg_methods_scalar_i8, pg_methods_scalar_u8,
+    pg_methods_scalar_i16, pg_methods_scalar_u16, pg_methods_scalar_i32, pg_methods_scalar_i64;
+
 /* Best first; the last one runs anywhere. */
 static const struct isa {
   const char *name;
@@ -74,23 +78,34 @@ static const struct isa *chosen_isa(void) {
 
 const char *poolgrad_isa(void) { return chosen_isa()->name; }
 
-static enum element element_of(aclDataType dtype) {
+static const struct pg_cpu_methods *methods_of(aclDataType dtype) {
   switch (dtype) {
     case ACL_FLOAT16:
-      return F16;
+      return chosen_isa()->methods[F16];
     case ACL_BF16:
-      return BF16;
+      return chosen_isa()->methods[BF16];
     case ACL_DOUBLE:
-      return F64;
+      return chosen_isa()->methods[F64];
+    case ACL_INT8:
+      return &pg_methods_scalar_i8;
+    case ACL_UINT8:
+      return &pg_methods_scalar_u8;
+    case ACL_INT16:
+      return &pg_methods_scalar_i16;
+    case ACL_UINT16:
+      return &pg_methods_scalar_u16;
+    case ACL_INT32:
+      return &pg_methods_scalar_i32;
+    case ACL_INT64:
+      return &pg_methods_scalar_i64;
     default:
-      return F32;
+      return chosen_isa()->methods[F32];
   }
 }
 
 static const struct pg_cpu_method *find_method(const struct pg_problem *problem, int skip,
                                                struct pg_tiling *tiling) {
-  const struct pg_cpu_methods *methods = chosen_isa()->methods[element_of(problem->dtype)];
-  const struct pg_cpu_method *const *method = methods->of[problem->kernel];
+  const struct pg_cpu_method *const *method = methods_of(problem->dtype)->of[problem->kernel];
   for (; *method != NULL; method++)
     if ((*method)->fits(problem, tiling) && skip-- == 0) break;
   return *method;

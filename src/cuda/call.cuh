@@ -15,23 +15,25 @@
   }                                                  \
   const struct pg_cuda_method pg_cuda_##name
 
-template <typename... P, typename... A>
+/* The type itself.  A parameter of this type is not deduced from its argument, which may be of any
+ * type that converts. */
+template <typename T>
+struct exactly {
+  typedef T type;
+};
+
+/* Arguments are passed on by their addresses: jobs have up to a kilobyte, which the driver copies
+ * anyway. */
+template <typename... P>
 static cudaError_t launch(const pg_cuda_call *call, void (*kernel)(P...), int64_t blocks,
-                          int threads, int64_t shared_bytes, const A &...args) {
-  enum { ALWAYS_THERE = 48 * 1024 };
+                          int threads, int64_t shared_bytes,
+                          const typename exactly<P>::type &...args) {
   if (blocks <= 0) return cudaSuccess;
   if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration; /* of 16 KiB each: 32 TiB */
-  if (shared_bytes > ALWAYS_THERE) {
-    const cudaError_t status = cudaFuncSetAttribute(
-        (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
-    if (status != cudaSuccess) return status;
-  }
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)blocks);
-  config.blockDim = dim3((unsigned)threads);
-  config.dynamicSmemBytes = (size_t)shared_bytes;
-  config.stream = call->stream;
-  return cudaLaunchKernelEx(&config, kernel, args...);
+  const pg_cuda_grid grid = {(uint32_t)blocks, (uint32_t)threads, (uint32_t)shared_bytes,
+                             call->stream};
+  const void *arguments[] = {&args...};
+  return pg_cuda_launch_kernel((const void *)kernel, &grid, (void **)arguments);
 }
 
 #endif

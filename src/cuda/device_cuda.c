@@ -13,7 +13,9 @@ enum {
   DEVICES_MAX = 64,
   SPARE_STREAMS = 16,
   LEAST_MAJOR = 8, /* compute capability the kernels are built for */
-  CHAIN_NS = 2000000000
+  CHAIN_NS = 2000000000,
+  KERNELS_MAX = 2048,       /* places in the table of kernels, a power of two */
+  SHARED_ALWAYS = 48 * 1024 /* bytes that a block may have without asking for more */
 };
 
 struct device {
@@ -30,7 +32,7 @@ static struct device devices[DEVICES_MAX];
 static int device_count;
 static struct pg_cuda_limits limits = {INT32_MAX, INT64_MAX, INT64_MAX};
 
-/* The driver's functions for which the runtime API has none. */
+/* The driver's functions for which the runtime API has none, and its launch, which is quicker. */
 static struct {
   PFN_cuDeviceGet_v2000 device_get;
   PFN_cuDevicePrimaryCtxRetain_v7000 retain;
@@ -38,6 +40,7 @@ static struct {
   PFN_cuCtxSetCurrent_v4000 set_current;
   PFN_cuMemsetD32Async_v3020 fill_words;
   PFN_cuStreamGetCaptureInfo_v10010 capture_info;
+  PFN_cuLaunchKernel_v4000 launch;
 } driver;
 
 static bool find_function(const char *name, unsigned int version, void *place) {
@@ -55,7 +58,8 @@ static bool find_functions(void) {
          find_function("cuCtxGetCurrent", 4000, &driver.get_current) &&
          find_function("cuCtxSetCurrent", 4000, &driver.set_current) &&
          find_function("cuMemsetD32Async", 3020, &driver.fill_words) &&
-         find_function("cuStreamGetCaptureInfo", 10010, &driver.capture_info);
+         find_function("cuStreamGetCaptureInfo", 10010, &driver.capture_info) &&
+         find_function("cuLaunchKernel", 4000, &driver.launch);
 }
 
 /* 0 where CUDA does not answer. */
@@ -175,6 +179,62 @@ enum pg_cuda_place pg_cuda_place(const void *address) {
 
 cudaError_t pg_cuda_fill_words(void *dst, uint32_t value, size_t count, cudaStream_t stream) {
   const CUresult result = driver.fill_words((CUdeviceptr)(uintptr_t)dst, value, count, stream);
+  return (cudaError_t)result; /* both count alike */
+}
+
+/* --- Kernels --- */
+
+/* The runtime API takes a kernel by its address and has to find it again in every launch.  We keep
+ * the handles of kernels, which are the same for all devices, in a table of our own and launch with
+ * them.  A place is written once: the handle first, then the address, by which others find it. */
+static struct {
+  _Atomic(const void *) kernel; /* NULL: the place is free */
+  cudaKernel_t handle;
+} kernels[KERNELS_MAX];
+static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the writing of places */
+
+/* The place of a kernel, or the free one in which it would be; -1: there is neither. */
+static int place_of_kernel(const void *kernel) {
+  const size_t first = (uintptr_t)kernel / 16;
+  for (size_t i = 0; i < KERNELS_MAX; i++) {
+    const size_t at = (first + i) % KERNELS_MAX;
+    const void *found = atomic_load_explicit(&kernels[at].kernel, memory_order_acquire);
+    if (found == kernel || found == NULL) return (int)at;
+  }
+  return -1;
+}
+
+static cudaError_t ask_for_handle(const void *kernel, cudaKernel_t *handle) {
+  const cudaError_t error = cudaGetKernel(handle, kernel);
+  if (error != cudaSuccess) return error;
+  pthread_mutex_lock(&kernels_lock);
+  const int at = place_of_kernel(kernel);
+  if (at >= 0 && atomic_load(&kernels[at].kernel) == NULL) {
+    kernels[at].handle = *handle;
+    atomic_store_explicit(&kernels[at].kernel, kernel, memory_order_release);
+  }
+  pthread_mutex_unlock(&kernels_lock);
+  return cudaSuccess;
+}
+
+static cudaError_t handle_of(const void *kernel, cudaKernel_t *handle) {
+  const int at = place_of_kernel(kernel);
+  if (at < 0 || atomic_load_explicit(&kernels[at].kernel, memory_order_acquire) == NULL)
+    return ask_for_handle(kernel, handle);
+  *handle = kernels[at].handle;
+  return cudaSuccess;
+}
+
+cudaError_t pg_cuda_launch_kernel(const void *kernel, const struct pg_cuda_grid *grid,
+                                  void **arguments) {
+  cudaKernel_t handle;
+  cudaError_t error = handle_of(kernel, &handle);
+  if (error == cudaSuccess && grid->shared_bytes > SHARED_ALWAYS)
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 (int)grid->shared_bytes);
+  if (error != cudaSuccess) return error;
+  const CUresult result = driver.launch((CUfunction)handle, grid->blocks, 1, 1, grid->threads, 1, 1,
+                                        grid->shared_bytes, grid->stream, arguments, NULL);
   return (cudaError_t)result; /* both count alike */
 }
 

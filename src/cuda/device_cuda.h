@@ -56,6 +56,15 @@ enum pg_cuda_place pg_cuda_place(const void *address);
 /* cuMemsetD32Async, which the runtime API has no name for. */
 cudaError_t pg_cuda_fill_words(void *dst, uint32_t value, size_t count, cudaStream_t stream);
 
+/* Launches a __global__ function of ours, by its address on the host.  The device is current. */
+struct pg_cuda_grid {
+  uint32_t blocks, threads; /* of the grid, of a block */
+  uint32_t shared_bytes;    /* of a block, beside what the kernel declares */
+  cudaStream_t stream;
+};
+cudaError_t pg_cuda_launch_kernel(const void *kernel, const struct pg_cuda_grid *grid,
+                                  void **arguments);
+
 /* A stream that nobody else uses until it is given back idle, for what is done at once; NULL when
  * none can be had.  The device is current. */
 cudaStream_t pg_cuda_borrow_stream(int device);

@@ -58,6 +58,20 @@ bool pg_is_one_window(const struct pg_axis *axis) {
   return r.begin <= 0 && r.end >= axis->in;
 }
 
+static struct pg_axis grid_axis(const struct pg_axis *axis) {
+  struct pg_axis grid = pg_axis_unit();
+  grid.in = grid.out = axis->out;
+  return grid;
+}
+
+struct pg_pooling pg_output_grid(const struct pg_pooling *p) {
+  return (struct pg_pooling){p->n, p->c, grid_axis(&p->d), grid_axis(&p->h), grid_axis(&p->w)};
+}
+
+bool pg_is_global(const struct pg_pooling *p) {
+  return pg_is_one_window(&p->d) && pg_is_one_window(&p->h) && pg_is_one_window(&p->w);
+}
+
 bool pg_is_tiled(const struct pg_axis *axis) {
   if (axis->kernel == 0) return axis->out > 0;
   return (axis->kernel == axis->stride || axis->out == 1) && axis->dilation == 1 &&

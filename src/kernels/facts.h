@@ -40,14 +40,14 @@ struct pg_facts {
   /* The pooling; adaptive windows that have one length and follow each other are written as sliding
    * ones. */
   struct pg_pooling pool;
-  int64_t planes, cells, outputs;          /* N * C; of gradInput and of gradOutput in one plane */
+  int64_t planes, cells, outputs;          /* N * C; cells and outputs of one plane */
   int64_t d_windows, h_windows, w_windows; /* the most windows that one cell lies in */
-  struct pg_contiguity in, out;            /* out: of the indices as well */
-  bool neighbours;    /* channels are neighbours in every tensor, and more than one */
-  bool channels_last; /* the same, and they are four or more */
-  bool has_depth;     /* the depth axis is more than one cell and one output */
-  int64_t bytes;      /* that the problem reads and writes */
-  int64_t grad_in_bytes;
+  struct pg_contiguity in, out;            /* of the cells; of the outputs and their indices */
+  bool neighbours;         /* channels are neighbours in every tensor, and more than one */
+  bool channels_last;      /* the same, and they are four or more */
+  bool has_depth;          /* the depth axis is more than one cell and one output */
+  int64_t bytes;           /* that the problem reads and writes */
+  int64_t grad_in_bytes;   /* of all cells: gradInput, or the input of a forward kernel */
   int64_t largest_divisor; /* INT64_MAX: fp32 may not represent all of them exactly */
 };
 
@@ -63,6 +63,13 @@ int64_t pg_most_windows(const struct pg_axis *axis);
 
 /* An upper bound of the number of outputs whose windows touch `cells` neighbouring cells. */
 int64_t pg_most_touching(const struct pg_axis *axis, int64_t cells);
+
+/* The outputs of a pooling as if they were cells, for tilings and boxes of forward kernels: along
+ * each axis as many cells as the pooling has outputs. */
+struct pg_pooling pg_output_grid(const struct pg_pooling *pool);
+
+/* Is the plane one window, which holds every cell? */
+bool pg_is_global(const struct pg_pooling *pool);
 
 /* Does the axis have one window, which holds every cell? */
 bool pg_is_one_window(const struct pg_axis *axis);

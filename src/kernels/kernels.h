@@ -6,9 +6,10 @@
  * has an ordered list of methods for each kernel and chooses one when the executor is made (struct
  * pg_choice).  Kernels cannot fail.
  *
- * Gradients are FLOAT, FLOAT16 or BF16 (averages: DOUBLE as well).  They are summed in fp32 (fp64),
- * from +0, in the order stated, then rounded once to nearest even; so every method on every backend
- * gives the same bits.  Indices are INT32 or INT64. */
+ * Elements are FLOAT, FLOAT16 or BF16; PG_AVG_BACKWARD and PG_MAX_FORWARD take DOUBLE as well, and
+ * PG_MAX_FORWARD integers of 8 to 64 bits.  They are summed in fp32 (fp64), from +0, in the order
+ * stated, then rounded once to nearest even; so every method on every backend gives the same bits.
+ * Indices are INT32 or INT64. */
 #ifndef PG_KERNELS_H_
 #define PG_KERNELS_H_
 
@@ -19,6 +20,8 @@ enum pg_kernel {
   PG_FILL,         /* struct pg_fill_args; it has no facts */
   PG_MAX_BACKWARD, /* struct pg_max_backward */
   PG_AVG_BACKWARD, /* struct pg_avg_backward */
+  PG_MAX_FORWARD,  /* struct pg_max_forward */
+  PG_AVG_FORWARD,  /* struct pg_avg_forward */
   PG_KERNEL_COUNT
 };
 
@@ -66,22 +69,57 @@ struct pg_avg_backward {
   bool count_include_pad;
 };
 
+/* out[n, c, o] = the greatest cell in the window of o, and index[n, c, o] its flat position in the
+ * plane.  Of cells that are equal the first one in row-major order counts, and out has its bits: +0
+ * and -0 are equal.  A NaN always replaces what was found before it, and nothing but a later NaN
+ * replaces it.  Every window holds a cell; the operator has checked that. */
+struct pg_max_forward {
+  const void *in;
+  void *out, *index;
+  struct pg_strides in_strides, out_strides, index_strides;
+  struct pg_pooling pool;
+  int32_t index_bytes; /* 4 or 8; 0: nobody wants the positions, and index is NULL */
+};
+
+/* out[n, c, o] = (the sum of the cells in the window of o) / divisor, where the division is one of
+ * fp32 and the divisor as for PG_AVG_BACKWARD.  Every window holds a cell.
+ *
+ * The order of the sum.  First the cells of each column of the window (those with the same w) are
+ * added, ascending in d and then in h.  Then the columns are added: up to 16 of them ascending.  If
+ * there are more, they are dealt out to 16 partial sums, the i-th of them to sum i mod 16, each
+ * ascending; then sums 8 to 15 are added to sums 0 to 7, those 4 to 7 to 0 to 3, 2 and 3 to 0 and
+ * 1, and 1 to 0.  If a plane has one output, whose window holds all of its cells, these count as
+ * one row: each is a column of its own.  Every sum begins at +0. */
+struct pg_avg_forward {
+  const void *in;
+  void *out;
+  struct pg_strides in_strides, out_strides;
+  struct pg_pooling pool;
+  int64_t divisor;
+  bool count_include_pad;
+};
+
+enum { PG_PARTIAL_SUMS = 16 };
+
 union pg_kernel_args {
   struct pg_fill_args fill;
   struct pg_max_backward max_backward;
   struct pg_avg_backward avg_backward;
+  struct pg_max_forward max_forward;
+  struct pg_avg_forward avg_forward;
 };
 
 struct pg_problem {
   enum pg_kernel kernel;
-  aclDataType dtype; /* of the gradients */
+  aclDataType dtype; /* of the elements; indices have their own */
   struct pg_facts facts;
   union pg_kernel_args args;
 };
 
 /* How a problem is cut into items, which may be computed in any order and by any thread.  An item
  * is a box: d x h x w cells, fewer at the ends of the axes, in each of `planes` planes that follow
- * each other in n * C + c.  Items are counted along w first, then h, d and planes.
+ * each other in n * C + c.  Items are counted along w first, then h, d and planes.  Forward kernels
+ * cut outputs instead of cells (pg_output_grid in kernels/facts.h).
  *
  * Interleaved: the planes of an item are channels of one n, or all channels of several, and in
  * every tensor channels are neighbours in memory.  Otherwise rows are cut only when a box is one

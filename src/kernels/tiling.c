@@ -7,17 +7,23 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t at_least_one(int64_t a) { return a < 1 ? 1 : a; }
 
-/* How long the parts of a length are, at most `most`, if they are about equally long. */
+/* How long the parts of a length are, at most `most`, if they are about equally long.  Small calls
+ * have one part along most axes; they do not wait for divisions, here and below. */
 static int64_t even_part(int64_t length, int64_t most) {
-  return most < 1 ? 1 : pg_ceil_div(length, pg_ceil_div(length, most));
+  if (most < 1) return 1;
+  return length <= most && length > 0 ? length : pg_ceil_div(length, pg_ceil_div(length, most));
+}
+
+static int64_t part_count(int64_t length, int64_t part) {
+  return length == part ? 1 : pg_ceil_div(length, part);
 }
 
 static struct pg_tiling counted(struct pg_tiling t, const struct pg_pooling *p) {
-  t.d_items = pg_ceil_div(p->d.in, t.d);
-  t.h_items = pg_ceil_div(p->h.in, t.h);
-  t.w_items = pg_ceil_div(p->w.in, t.w);
+  t.d_items = part_count(p->d.in, t.d);
+  t.h_items = part_count(p->h.in, t.h);
+  t.w_items = part_count(p->w.in, t.w);
   t.plane_items = t.interleaved && t.planes < p->c ? p->n * pg_ceil_div(p->c, t.planes)
-                                                   : pg_ceil_div(p->n * p->c, t.planes);
+                                                   : part_count(p->n * p->c, t.planes);
   return t;
 }
 

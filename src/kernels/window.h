@@ -59,6 +59,21 @@ PG_FUNCTION struct pg_range pg_window_clip(const struct pg_axis *axis, struct pg
   return (struct pg_range){r.begin < 0 ? 0 : r.begin, r.end > axis->in ? axis->in : r.end};
 }
 
+/* The cells of the axis from which an output is computed: `count` of them, from `first` on, `step`
+ * apart.  The gaps of a dilated window are not among them. */
+struct pg_taps {
+  int64_t first, count, step;
+};
+
+PG_FUNCTION struct pg_taps pg_window_taps(const struct pg_axis *axis, int64_t o) {
+  const struct pg_range r = pg_window(axis, o);
+  struct pg_taps taps = {r.begin, 0, axis->kernel == 0 ? 1 : axis->dilation};
+  if (r.begin < 0) taps.first += pg_ceil_div(-r.begin, taps.step) * taps.step;
+  const int64_t end = r.end < axis->in ? r.end : axis->in;
+  if (end > taps.first) taps.count = pg_ceil_div(end - taps.first, taps.step);
+  return taps;
+}
+
 /* How many cells of output o's window its divisor counts: those on the axis, or those on the axis
  * and its padding. */
 PG_FUNCTION int64_t pg_window_extent(const struct pg_axis *axis, int64_t o, bool with_padding) {

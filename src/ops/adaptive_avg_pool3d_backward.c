@@ -58,7 +58,7 @@ static aclnnStatus check_types(const struct args *a) {
   PG_TRY(pg_check_same_dtype(a->api, &v[OUT], &v[SELF]));
   PG_TRY(pg_check_same_format(a->api, &v[GRAD_OUT], &v[SELF]));
   PG_TRY(pg_check_same_format(a->api, &v[OUT], &v[SELF]));
-  return pg_check_positional_format(a->api, &v[GRAD_OUT]);
+  return pg_check_format(a->api, &v[GRAD_OUT], PG_PLANAR);
 }
 
 /* Every way the caller can be wrong, in the order of the documents. */
@@ -66,8 +66,8 @@ static aclnnStatus check(struct args *a, struct pg_pooling *pool) {
   struct pg_view *v = a->view;
   PG_TRY(check_shapes(a));
   PG_TRY(check_types(a));
-  for (int i = 0; i < TENSORS; i++) pg_view_lay_out(&v[i], 3, false);
-  for (int i = 0; i < TENSORS; i++) PG_TRY(pg_view_check(a->api, &v[i], i == OUT));
+  pg_views_lay_out(v, TENSORS, 3, false);
+  PG_TRY(pg_views_check(a->api, v, TENSORS, 1u << OUT));
   return pg_adaptive_pooling(a->api, &v[SELF], &v[GRAD_OUT], pool);
 }
 

@@ -25,7 +25,7 @@ static aclnnStatus check_types(const struct args *a) {
   PG_TRY(pg_check_same_dtype(a->api, &v[GRAD_OUT], &v[SELF]));
   PG_TRY(pg_check_same_dtype(a->api, &v[GRAD_IN], &v[SELF]));
   PG_TRY(pg_check_dtype(a->api, &v[SELF], PG_FLOATS));
-  const bool narrow = a->spatial == 3 && !pg_soc()->adaptive_max3d_int64;
+  const bool narrow = a->spatial == 3 && !pg_soc()->max3d_int64;
   return pg_check_dtype(a->api, &v[INDICES], narrow ? PG_INT32_ONLY : PG_INDEXES);
 }
 
@@ -38,21 +38,8 @@ static aclnnStatus check_shapes(const struct args *a) {
   PG_TRY(pg_check_same_shape(a->api, &v[GRAD_IN], &v[SELF]));
   for (int i = 0; i < TENSORS; i++)
     if (i != SELF) PG_TRY(pg_check_same_format(a->api, &v[i], &v[SELF]));
-  PG_TRY(pg_check_positional_format(a->api, &v[SELF]));
+  PG_TRY(pg_check_format(a->api, &v[SELF], PG_PLANAR));
   return pg_check_rank(a->api, &v[SELF], a->spatial + 1, a->spatial + 2);
-}
-
-/* The plane's cells must be countable by the indices. */
-static aclnnStatus check_plane(const struct args *a) {
-  const int64_t *dims = a->view[SELF].dims;
-  const bool wide = a->view[INDICES].tensor->dtype == ACL_INT64;
-  int64_t cells;
-  const bool fits = pg_mul(dims[PG_D], dims[PG_H], &cells) && pg_mul(cells, dims[PG_W], &cells);
-  const bool large_allowed = pg_soc()->large_planes && wide;
-  PG_CHECK_AS(a->api, fits && (cells <= INT32_MAX || large_allowed), ACLNN_ERR_PARAM_INVALID,
-              "self is %s, a plane may have at most %d cells%s", pg_view_shape(&a->view[SELF]),
-              INT32_MAX, pg_soc()->large_planes ? ", or what 64 bits count with DT_INT64" : "");
-  return ACLNN_SUCCESS;
 }
 
 /* Every way the caller can be wrong, in the order of the documents. */
@@ -60,9 +47,9 @@ static aclnnStatus check(struct args *a, struct pg_pooling *pool) {
   struct pg_view *v = a->view;
   PG_TRY(check_types(a));
   PG_TRY(check_shapes(a));
-  for (int i = 0; i < TENSORS; i++) pg_view_lay_out(&v[i], a->spatial, false);
-  for (int i = 0; i < TENSORS; i++) PG_TRY(pg_view_check(a->api, &v[i], i == GRAD_IN));
-  PG_TRY(check_plane(a));
+  pg_views_lay_out(v, TENSORS, a->spatial, false);
+  PG_TRY(pg_views_check(a->api, v, TENSORS, 1u << GRAD_IN));
+  PG_TRY(pg_check_plane(a->api, &v[SELF], pg_soc()->large_planes, &v[INDICES]));
   PG_TRY(pg_check_same_planes(a->api, &v[GRAD_OUT], &v[SELF]));
   return pg_adaptive_pooling(a->api, &v[SELF], &v[GRAD_OUT], pool);
 }

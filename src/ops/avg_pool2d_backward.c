@@ -39,55 +39,31 @@ static aclnnStatus check_tensors(const struct args *a) {
   for (int i = 0; i < TENSORS; i++) PG_TRY(check_format(a, &v[i], batched && i != SELF));
   PG_TRY(pg_check_rank(a->api, &v[GRAD_OUT], 3, 4));
   PG_TRY(pg_check_same_rank(a->api, &v[GRAD_IN], &v[GRAD_OUT]));
-  for (int i = 0; i < TENSORS; i++)
-    for (int axis = 0; axis < v[i].tensor->rank; axis++)
-      PG_CHECK_AS(a->api, v[i].tensor->dims[axis] >= 0, ACLNN_ERR_PARAM_INVALID,
-                  "%s is %s, no dim may be negative", v[i].name, pg_view_shape(&v[i]));
+  for (int i = 0; i < TENSORS; i++) PG_TRY(pg_check_not_negative(a->api, &v[i]));
   return ACLNN_SUCCESS;
 }
 
 static aclnnStatus check_windows(struct args *a) {
   struct pg_sliding *w = &a->sliding;
-  PG_TRY(pg_read_pair(a->api, "kernelSize", a->kernel_size, 1, &w->kernel));
-  PG_TRY(pg_check_positive(a->api, "kernelSize", w->kernel));
+  PG_TRY(pg_read_sizes(a->api, "kernelSize", a->kernel_size, 2, 1, &w->kernel));
+  PG_TRY(pg_check_positive(a->api, "kernelSize", 2, w->kernel));
   w->stride = w->kernel;
-  PG_TRY(pg_read_pair(a->api, "stride", a->stride, 0, &w->stride));
-  PG_TRY(pg_check_positive(a->api, "stride", w->stride));
-  PG_TRY(pg_read_pair(a->api, "padding", a->padding, 1, &w->padding));
+  PG_TRY(pg_read_sizes(a->api, "stride", a->stride, 2, 0, &w->stride));
+  PG_TRY(pg_check_positive(a->api, "stride", 2, w->stride));
+  PG_TRY(pg_read_sizes(a->api, "padding", a->padding, 2, 1, &w->padding));
   return pg_check_padding(a->api, w);
 }
 
-/* Precision is never lowered here, but what the product would refuse is refused. */
-static aclnnStatus check_math_type(const struct args *a) {
-  const aclDataType dtype = a->view[SELF].tensor->dtype;
-  const int8_t type = a->cube_math_type; /* a number, not a character */
-  PG_CHECK_AS(a->api, type >= 0 && type <= 3, ACLNN_ERR_PARAM_INVALID,
-              "cubeMathType is %d, allowed is 0 to 3", type);
-  PG_CHECK_AS(a->api, type != 2 || dtype != ACL_BF16, ACLNN_ERR_PARAM_INVALID,
-              "cubeMathType is 2 (USE_FP16), which DT_BF16 does not support");
-  PG_CHECK_AS(a->api, type != 3 || dtype == ACL_FLOAT, ACLNN_ERR_PARAM_INVALID,
-              "cubeMathType is 3 (USE_HF32), which is for DT_FLOAT, not for %s",
-              pg_dtype_name(dtype));
-  return ACLNN_SUCCESS;
-}
-
-/* Every way the caller can be wrong, in the order of the documents.  An empty gradOutput has no
- * windows, so its height and width are not compared. */
+/* Every way the caller can be wrong, in the order of the documents. */
 static aclnnStatus check(struct args *a, struct pg_pooling *pool) {
   struct pg_view *v = a->view;
   PG_TRY(check_tensors(a));
   PG_TRY(check_windows(a));
-  PG_TRY(check_math_type(a));
+  PG_TRY(pg_check_math_type(a->api, a->cube_math_type, v[SELF].tensor->dtype));
   PG_TRY(pg_check_same_shape(a->api, &v[SELF], &v[GRAD_IN]));
-  for (int i = 0; i < TENSORS; i++) pg_view_lay_out(&v[i], 2, false);
-  for (int i = 0; i < TENSORS; i++) PG_TRY(pg_view_check(a->api, &v[i], i == GRAD_IN));
-  PG_TRY(pg_check_same_planes(a->api, &v[GRAD_OUT], &v[SELF]));
-  PG_TRY(pg_sliding_pooling(a->api, &v[SELF], &a->sliding, pool));
-  if (!pg_tensor_is_empty(v[GRAD_OUT].tensor) && !pg_tensor_is_empty(v[GRAD_IN].tensor))
-    return pg_check_pooled(a->api, &a->sliding, &v[SELF], &v[GRAD_OUT], pool);
-  pool->h.out = v[GRAD_OUT].dims[PG_H];
-  pool->w.out = v[GRAD_OUT].dims[PG_W];
-  return ACLNN_SUCCESS;
+  pg_views_lay_out(v, TENSORS, 2, false);
+  PG_TRY(pg_views_check(a->api, v, TENSORS, 1u << GRAD_IN));
+  return pg_check_grad_out(a->api, &a->sliding, &v[SELF], &v[GRAD_OUT], pool);
 }
 
 aclnnStatus aclnnAvgPool2dBackwardGetWorkspaceSize(
@@ -102,7 +78,7 @@ aclnnStatus aclnnAvgPool2dBackwardGetWorkspaceSize(
                    .kernel_size = kernelSize,
                    .stride = stride,
                    .padding = padding,
-                   .sliding = {.dilation = {1, 1}, .ceil_mode = ceilMode},
+                   .sliding = pg_sliding_begin(2, ceilMode, false),
                    .cube_math_type = cubeMathType};
   const struct pg_required required[] = {{"gradOutput", gradOutput}, {"self", self},
                                          {"kernelSize", kernelSize}, {"padding", padding},

@@ -8,10 +8,10 @@
 #include "ops/index_report.h"
 
 /* Inputs with stride 0 can ask for any amount of work on hardly any memory, which would keep a
- * stream busy for days.  So many outputs are always done, and so many more for each byte of memory.
- */
-#define OUTPUTS_FREE (INT64_C(1) << 30)
-enum { OUTPUTS_PER_BYTE = 64 };
+ * stream busy for days.  So many elements are always read, and so many more for each byte of
+ * memory. */
+#define ELEMENTS_FREE (INT64_C(1) << 30)
+enum { ELEMENTS_PER_BYTE = 64, ZERO_BLOCK = 65536 /* bytes of zeros that one item writes */ };
 
 static bool is_empty(const struct pg_view *view) { return pg_tensor_is_empty(view->tensor); }
 
@@ -28,20 +28,21 @@ static int64_t element_count(const struct pg_view *view) {
   return count;
 }
 
-/* The memory that the views span must be in proportion to the outputs. */
-static aclnnStatus check_work(const char *api, const struct pg_view *grad_out,
+/* The memory that the views span must be in proportion to the elements that are read. */
+static aclnnStatus check_work(const char *api, const struct pg_view *read,
                               const struct pg_view *const *views, int count) {
-  const int64_t outputs = element_count(grad_out);
+  const int64_t elements = element_count(read);
   int64_t bytes = 0;
   for (int i = 0; i < count; i++)
     if (!pg_add(bytes, views[i]->end - views[i]->begin, &bytes)) bytes = INT64_MAX;
-  PG_CHECK_AS(api, outputs <= OUTPUTS_FREE || outputs / OUTPUTS_PER_BYTE <= bytes,
+  PG_CHECK_AS(api, elements <= ELEMENTS_FREE || elements / ELEMENTS_PER_BYTE <= bytes,
               ACLNN_ERR_PARAM_INVALID,
-              "gradOutput is %s, but all tensors together span %lld bytes of memory, for which at "
-              "most %lld elements of gradOutput are allowed",
-              pg_view_shape(grad_out), (long long)bytes,
-              (long long)(bytes < OUTPUTS_FREE / OUTPUTS_PER_BYTE ? OUTPUTS_FREE
-                                                                  : bytes * OUTPUTS_PER_BYTE));
+              "%s is %s, but all tensors together span %lld bytes of memory, for which at most "
+              "%lld elements of %s are allowed",
+              read->name, pg_view_shape(read), (long long)bytes,
+              (long long)(bytes < ELEMENTS_FREE / ELEMENTS_PER_BYTE ? ELEMENTS_FREE
+                                                                    : bytes * ELEMENTS_PER_BYTE),
+              read->name);
   return ACLNN_SUCCESS;
 }
 
@@ -72,6 +73,10 @@ static void plan_avg(struct pg_plan *plan, const struct pg_avg_call *call) {
   bind(plan, offsetof(struct pg_avg_backward, grad_in), call->grad_in, true);
 }
 
+static int32_t index_bytes_of(const struct pg_view *index, int32_t given) {
+  return given != 0 ? given : (int32_t)element_bytes(index);
+}
+
 static aclnnStatus plan_max(const char *api, struct pg_plan *plan, const struct pg_max_call *call) {
   struct pg_problem problem = {
       .kernel = PG_MAX_BACKWARD,
@@ -82,14 +87,15 @@ static aclnnStatus plan_max(const char *api, struct pg_plan *plan, const struct 
                             .pool = call->pool,
                             .op = call->op,
                             .has_depth = call->has_depth,
-                            .index_bytes = (int32_t)element_bytes(call->index)}};
-  problem.facts = pg_facts_of(&(struct pg_subject){.pool = &call->pool,
-                                                   .in = &call->grad_in->strides,
-                                                   .out = &call->grad_out->strides,
-                                                   .index = &call->index->strides,
-                                                   .in_bytes = element_bytes(call->grad_in),
-                                                   .out_bytes = element_bytes(call->grad_out),
-                                                   .index_bytes = element_bytes(call->index)});
+                            .index_bytes = index_bytes_of(call->index, call->index_bytes)}};
+  problem.facts =
+      pg_facts_of(&(struct pg_subject){.pool = &call->pool,
+                                       .in = &call->grad_in->strides,
+                                       .out = &call->grad_out->strides,
+                                       .index = &call->index->strides,
+                                       .in_bytes = element_bytes(call->grad_in),
+                                       .out_bytes = element_bytes(call->grad_out),
+                                       .index_bytes = problem.args.max_backward.index_bytes});
   const int64_t workspace = pg_plan_add(plan, &problem, pg_index_judge);
   bind(plan, offsetof(struct pg_max_backward, grad_out), call->grad_out, false);
   bind(plan, offsetof(struct pg_max_backward, index), call->index, false);
@@ -133,5 +139,86 @@ aclnnStatus pg_plan_avg_backward(const char *api, const struct pg_avg_call *call
   PG_TRY(check_work(api, call->grad_out, views, 2));
   PG_TRY(pg_plan_create(api, &plan));
   if (!is_empty(call->grad_in)) plan_avg(plan, call);
+  return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
+}
+
+/* Adds a step that writes count * width zeros, of one byte each, to the operand. */
+static void plan_zeros(struct pg_plan *plan, int operand, int64_t at, int64_t count,
+                       int64_t width) {
+  struct pg_problem problem = {
+      .kernel = PG_FILL,
+      .args.fill = {.count = count, .stride = width, .width = width, .element_bytes = 1}};
+  problem.facts.bytes = count * width;
+  (void)pg_plan_add(plan, &problem, NULL);
+  pg_plan_bind(plan, offsetof(struct pg_fill_args, dst), operand, at);
+}
+
+static void plan_max_forward(struct pg_plan *plan, const struct pg_max_forward_call *call) {
+  const struct pg_view *index = call->index;
+  struct pg_problem problem = {
+      .kernel = PG_MAX_FORWARD,
+      .dtype = call->in->tensor->dtype,
+      .args.max_forward = {
+          .in_strides = call->in->strides, .out_strides = call->out->strides, .pool = call->pool}};
+  struct pg_max_forward *args = &problem.args.max_forward;
+  if (index != NULL) {
+    args->index_strides = index->strides;
+    args->index_bytes = index_bytes_of(index, call->index_bytes);
+  }
+  problem.facts = pg_facts_of(&(struct pg_subject){.pool = &call->pool,
+                                                   .in = &call->in->strides,
+                                                   .out = &call->out->strides,
+                                                   .index = index != NULL ? &index->strides : NULL,
+                                                   .in_bytes = element_bytes(call->in),
+                                                   .out_bytes = element_bytes(call->out),
+                                                   .index_bytes = args->index_bytes});
+  (void)pg_plan_add(plan, &problem, NULL); /* forward methods need no workspace */
+  bind(plan, offsetof(struct pg_max_forward, in), call->in, false);
+  bind(plan, offsetof(struct pg_max_forward, out), call->out, true);
+  if (index == NULL && call->container == NULL) return;
+  const int operand = pg_view_operand(plan, index != NULL ? index : call->container, true);
+  if (index != NULL)
+    pg_plan_bind(plan, offsetof(struct pg_max_forward, index), operand, index->begin);
+  const int64_t blocks = call->zero_bytes / ZERO_BLOCK, rest = call->zero_bytes % ZERO_BLOCK;
+  if (blocks > 0) plan_zeros(plan, operand, call->zeros, blocks, ZERO_BLOCK);
+  if (rest > 0) plan_zeros(plan, operand, call->zeros + blocks * ZERO_BLOCK, 1, rest);
+}
+
+aclnnStatus pg_plan_max_forward(const char *api, const struct pg_max_forward_call *call,
+                                uint64_t *workspace_size, aclOpExecutor **executor) {
+  const struct pg_view *const views[] = {call->in, call->out, call->index};
+  struct pg_plan *plan;
+  PG_TRY(check_work(api, call->in, views, call->index != NULL ? 3 : 2));
+  PG_TRY(pg_plan_create(api, &plan));
+  if (!is_empty(call->in) && !is_empty(call->out)) plan_max_forward(plan, call);
+  return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
+}
+
+static void plan_avg_forward(struct pg_plan *plan, const struct pg_avg_forward_call *call) {
+  struct pg_problem problem = {.kernel = PG_AVG_FORWARD,
+                               .dtype = call->in->tensor->dtype,
+                               .args.avg_forward = {.in_strides = call->in->strides,
+                                                    .out_strides = call->out->strides,
+                                                    .pool = call->pool,
+                                                    .divisor = call->divisor,
+                                                    .count_include_pad = call->count_include_pad}};
+  problem.facts = pg_facts_of(&(struct pg_subject){.pool = &call->pool,
+                                                   .in = &call->in->strides,
+                                                   .out = &call->out->strides,
+                                                   .in_bytes = element_bytes(call->in),
+                                                   .out_bytes = element_bytes(call->out),
+                                                   .divisor = call->divisor});
+  (void)pg_plan_add(plan, &problem, NULL);
+  bind(plan, offsetof(struct pg_avg_forward, in), call->in, false);
+  bind(plan, offsetof(struct pg_avg_forward, out), call->out, true);
+}
+
+aclnnStatus pg_plan_avg_forward(const char *api, const struct pg_avg_forward_call *call,
+                                uint64_t *workspace_size, aclOpExecutor **executor) {
+  const struct pg_view *const views[] = {call->in, call->out};
+  struct pg_plan *plan;
+  PG_TRY(check_work(api, call->in, views, 2));
+  PG_TRY(pg_plan_create(api, &plan));
+  if (!is_empty(call->in) && !is_empty(call->out)) plan_avg_forward(plan, call);
   return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
 }

@@ -47,6 +47,10 @@ void pg_view_lay_out(struct pg_view *view, int spatial, bool channels_last) {
   lay(view, PG_W, last);
 }
 
+void pg_views_lay_out(struct pg_view *views, int count, int spatial, bool channels_last) {
+  for (int i = 0; i < count; i++) pg_view_lay_out(&views[i], spatial, channels_last);
+}
+
 static aclnnStatus check_apart(const char *api, const struct pg_view *view) {
   const struct pg_tensor *t = view->tensor;
   char strides[PG_SHAPE_TEXT];
@@ -87,6 +91,11 @@ aclnnStatus pg_view_check(const char *api, struct pg_view *view, bool written) {
   return written && !t->empty ? check_apart(api, view) : ACLNN_SUCCESS;
 }
 
+aclnnStatus pg_views_check(const char *api, struct pg_view *views, int count, unsigned written) {
+  for (int i = 0; i < count; i++) PG_TRY(pg_view_check(api, &views[i], (written >> i & 1u) != 0));
+  return ACLNN_SUCCESS;
+}
+
 const char *pg_view_shape(const struct pg_view *view) {
   static _Thread_local char ring[3][PG_SHAPE_TEXT]; /* no sentence has more */
   static _Thread_local unsigned next;
@@ -98,6 +107,7 @@ int pg_view_operand(struct pg_plan *plan, const struct pg_view *view, bool writt
                                           .tensor = view->tensor,
                                           .begin = view->begin,
                                           .end = view->end,
+                                          .alignment = view->alignment,
                                           .written = written};
   return pg_plan_operand(plan, &operand);
 }

@@ -11,6 +11,7 @@ struct pg_view {
   int64_t dims[PG_AXES];
   struct pg_strides strides;
   int64_t begin, end; /* bytes from the data address that the view spans */
+  size_t alignment;   /* of the data address; 0: that of the elements */
 };
 
 /* Acquires the tensors in their order: 161001 for the first NULL, 161002 for what is no tensor.
@@ -22,6 +23,10 @@ void pg_views_release(struct pg_view *views, int count);
 /* Lays the axes out: spatial is 2 or 3, the rank spatial + 1 or + 2, checked before.
  * Channels last: (n, spatial..., c) instead of (n, c, spatial...). */
 void pg_view_lay_out(struct pg_view *view, int spatial, bool channels_last);
+
+/* Both of these for several views; a bit of `written` says which of them are written. */
+void pg_views_lay_out(struct pg_view *views, int count, int spatial, bool channels_last);
+aclnnStatus pg_views_check(const char *api, struct pg_view *views, int count, unsigned written);
 
 /* 161002 unless every dim, stride and the offset are not negative and every address the view
  * spans fits into 64 bits; what is written must not have two cells in one place. */

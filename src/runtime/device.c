@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,24 @@ static struct {
 } devices = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 PG_HOLD_ACROSS_FORK(devices.lock, PG_FORK_OUTER);
+
+/* The backends that have a device in the list, a bit for each: every first phase asks, and should
+ * not take the lock for it.  Written with the lock held. */
+enum { ANY_BACKEND = (1 << PG_BACKENDS_MAX) - 1 };
+static atomic_int listed = ANY_BACKEND;
+
+bool pg_backend_has_devices(int i) {
+  return (atomic_load_explicit(&listed, memory_order_relaxed) >> i & 1) != 0;
+}
+
+/* Lock held. */
+static void note_backends(void) {
+  int bits = 0;
+  for (int i = 0; pg_backend_at(i) != NULL; i++)
+    for (int j = 0; j < devices.count; j++)
+      if (devices.row[j].backend == pg_backend_at(i)) bits |= 1 << i;
+  atomic_store(&listed, bits != 0 ? bits : ANY_BACKEND);
+}
 
 struct list {
   int count;
@@ -150,6 +169,7 @@ static aclError read_devices(const char *api) {
     memcpy(devices.row, list.row, sizeof devices.row);
     memcpy(devices.hiding, list.hiding, sizeof devices.hiding);
     devices.known = true;
+    note_backends();
   }
   pthread_mutex_unlock(&devices.lock);
   return ACL_SUCCESS;
@@ -265,6 +285,7 @@ void pg_devices_release_all(const char *api) {
   memset(devices.users, 0, sizeof devices.users);
   memset(devices.primary, 0, sizeof devices.primary);
   devices.known = false; /* the next use reads the environment again */
+  atomic_store(&listed, ANY_BACKEND);
   pthread_mutex_unlock(&devices.lock);
   /* one pass: threads that keep setting the device must not keep this busy for ever */
   for (void *h = pg_handle_next(PG_CONTEXT, NULL); h != NULL; h = pg_handle_next(PG_CONTEXT, h))

@@ -24,6 +24,10 @@ aclError pg_device_find(const char *api, int64_t id, struct pg_device *out);
 /* The same for an argument with another name. */
 aclError pg_device_find_named(const char *api, const char *name, int64_t id, struct pg_device *out);
 
+/* Can there be streams of the i-th backend?  No if the list of devices is known and has none of its
+ * devices. */
+bool pg_backend_has_devices(int i);
+
 /* Waits for all streams of the thread's current device; the first failure is this call's. */
 aclError pg_device_synchronize(const char *api, int64_t timeout_ns);
 

@@ -25,9 +25,14 @@ static inline bool pg_memory_on_host(const struct pg_memory *m) {
   return m->kind != PG_MEMORY_DEVICE || m->device.backend->on_host;
 }
 
-/* How many bytes lie from each address to the end of its range, padding included but in strict
- * mode; SIZE_MAX for unknown memory. */
-void pg_memory_rooms(int count, const void *const *addresses, size_t *rooms);
+/* What lies from an address to the end of its range.  Unknown memory: SIZE_MAX bytes. */
+struct pg_room {
+  enum pg_memory_kind kind;
+  int device_id;                    /* whose it is; of known memory only, as is the next one */
+  const struct pg_backend *backend; /* of that device */
+  size_t bytes;                     /* padding included but in strict mode */
+};
+void pg_memory_rooms(int count, const void *const *addresses, struct pg_room *rooms);
 
 /* Is [address, address + bytes) inside what is known to be there?  Unknown memory: yes. */
 bool pg_memory_holds(const void *address, size_t bytes, size_t *room);

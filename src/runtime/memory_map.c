@@ -21,6 +21,14 @@ static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 static void *tree; /* of struct pg_memory, by address */
 static uint64_t used_bytes[PG_DEVICES_MAX], peak_bytes[PG_DEVICES_MAX];
 
+/* Programs call with the same few addresses again and again, so the latest that were found in the
+ * tree are kept beside it.  An address has one place here.  Guarded by `lock` as well. */
+enum { RECENT_BITS = 4 };
+static struct {
+  const void *address;
+  struct pg_memory *memory; /* NULL: none */
+} recent[1 << RECENT_BITS];
+
 /* Both are held across a fork (core/fork.h). */
 static void fork_lock(void) {
   (void)pthread_mutex_lock(&registering);
@@ -48,8 +56,21 @@ static struct pg_memory *lookup(const struct pg_memory *key) {
   return node == NULL ? NULL : *node;
 }
 
+/* Addresses differ in some bits in the middle; the product has those of all of them on top. */
+static size_t recent_place(const void *address) {
+  const uint64_t product = (uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
+  return (size_t)(product >> (64 - RECENT_BITS));
+}
+
 static struct pg_memory *lookup_address(const void *address) {
-  return lookup(&(struct pg_memory){.base = address, .bytes = 1});
+  const size_t at = recent_place(address);
+  if (recent[at].address == address && recent[at].memory != NULL) return recent[at].memory;
+  struct pg_memory *memory = lookup(&(struct pg_memory){.base = address, .bytes = 1});
+  if (memory != NULL) {
+    recent[at].address = address;
+    recent[at].memory = memory;
+  }
+  return memory;
 }
 
 struct pg_memory pg_memory_find(const void *address) {
@@ -62,23 +83,29 @@ struct pg_memory pg_memory_find(const void *address) {
 }
 
 /* From an address in the range to its end.  In strict mode the padding is not part of it. */
-static size_t room_from(const struct pg_memory *m, const char *address) {
+static struct pg_room room_from(const struct pg_memory *m, const char *address) {
   const size_t before = (size_t)(address - m->base), end = pg_is_strict() ? m->asked : m->bytes;
-  return before < end ? end - before : 0;
+  return (struct pg_room){.kind = m->kind,
+                          .device_id = m->device_id,
+                          .backend = m->device.backend,
+                          .bytes = before < end ? end - before : 0};
 }
 
-void pg_memory_rooms(int count, const void *const *addresses, size_t *rooms) {
+void pg_memory_rooms(int count, const void *const *addresses, struct pg_room *rooms) {
   pthread_mutex_lock(&lock);
   for (int i = 0; i < count; i++) {
     const struct pg_memory *m = addresses[i] == NULL ? NULL : lookup_address(addresses[i]);
-    rooms[i] = m == NULL ? SIZE_MAX : room_from(m, addresses[i]);
+    rooms[i] = m == NULL ? (struct pg_room){.kind = PG_MEMORY_UNKNOWN, .bytes = SIZE_MAX}
+                         : room_from(m, addresses[i]);
   }
   pthread_mutex_unlock(&lock);
 }
 
 bool pg_memory_holds(const void *address, size_t bytes, size_t *room) {
-  pg_memory_rooms(1, &address, room);
-  return bytes <= *room;
+  struct pg_room found;
+  pg_memory_rooms(1, &address, &found);
+  *room = found.bytes;
+  return bytes <= found.bytes;
 }
 
 static void count_bytes(const struct pg_memory *m, bool added) {
@@ -91,6 +118,8 @@ static void count_bytes(const struct pg_memory *m, bool added) {
 /* Lock held. */
 static void forget(struct pg_memory *memory) {
   (void)tdelete(memory, &tree, compare);
+  for (size_t i = 0; i < sizeof recent / sizeof recent[0]; i++)
+    if (recent[i].memory == memory) recent[i].memory = NULL;
   count_bytes(memory, false);
   free(memory);
 }
@@ -208,6 +237,7 @@ void pg_memory_release_all(void) {
   pthread_mutex_lock(&lock);
   void *all = tree;
   tree = NULL;
+  memset(recent, 0, sizeof recent);
   memset(used_bytes, 0, sizeof used_bytes);
   pthread_mutex_unlock(&lock);
   tdestroy(all, give_back_node);

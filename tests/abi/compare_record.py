@@ -23,7 +23,7 @@ import check_abi
 
 SECTION = {'function': 'functions', 'constant': 'constants', 'size': 'structs'}
 # The vendor's documents have these; the record was read from headers in which they are elsewhere.
-DOCUMENTED = re.compile(r'ACLNN_\w+|OK|ACL_DEV_ATTR_LOCAL_MEM_PER_VECTOR_CORE|ACL_OPT_STRONG_CONSISTENCY')
+DOCUMENTED = re.compile(r'ACLNN_\w+|OK|ACL_DEV_ATTR_LOCAL_MEM_PER_VECTOR_CORE|ACL_OPT_STRONG_CONSISTENCY|aclnn\w*Pool\w*')
 
 
 def function_types(facts, include, cxx):

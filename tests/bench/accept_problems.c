@@ -6,26 +6,23 @@
 #include <string.h>
 
 #include "acl/acl.h"
-#include "float_format.h"
+#include "data.h"
 #include "operator_call.h"
-
-static int64_t least_bytes(const struct problem *p, const struct tensor_layout *layout) {
-  const int64_t each = (int64_t)float_formats[p->type].bytes;
-  const int64_t indices = problem_is_max(p) ? layout[INDICES].elements * p->index_bytes : 0;
-  return (layout[GRAD_OUT].elements + layout[GRAD_IN].elements) * each + indices;
-}
 
 static aclnnStatus first_phase(const struct problem *p, const struct tensor_layout *layout) {
   aclTensor *tensor[POOL_TENSORS];
   aclIntArray *array[POOL_ARRAYS];
   uint64_t size;
   aclOpExecutor *executor;
-  for (int i = 0; i < POOL_TENSORS; i++) tensor[i] = operator_tensor(p, &layout[i], i, NULL);
+  for (int i = 0; i < POOL_TENSORS; i++)
+    tensor[i] =
+        problem_role(p, i) == ABSENT_TENSOR ? NULL : operator_tensor(p, &layout[i], i, NULL);
   for (int i = 0; i < POOL_ARRAYS; i++) array[i] = operator_array(p, i);
   const struct operator_arguments arguments = operator_arguments(p, tensor, array);
   const aclnnStatus status = operator_calls[p->op].first(&arguments, &size, &executor);
   if (status == ACL_SUCCESS) (void)aclDestroyAclOpExecutor(executor);
-  for (int i = 0; i < POOL_TENSORS; i++) (void)aclDestroyTensor(tensor[i]);
+  for (int i = 0; i < POOL_TENSORS; i++)
+    if (tensor[i] != NULL) (void)aclDestroyTensor(tensor[i]);
   for (int i = 0; i < POOL_ARRAYS; i++) (void)aclDestroyIntArray(array[i]);
   return status;
 }
@@ -43,7 +40,7 @@ static bool accept_line(const char *line) {
     fprintf(stderr, "%s: %s\n", line, aclGetRecentErrMsg());
     return false;
   }
-  printf("%" PRId64 "\n", least_bytes(&p, layout));
+  printf("%" PRId64 "\n", data_moved(&p, layout, READ) + data_moved(&p, layout, WRITTEN));
   return true;
 }
 

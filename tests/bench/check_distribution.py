@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import types
 import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
@@ -142,7 +143,7 @@ def check_page(results, folder):
     page, readme = folder / 'docs/page.md', folder / 'README.md'
     page.parent.mkdir()
     readme.write_text('nothing\n', encoding='utf-8')
-    marks = '<!-- bench random: begin -->\nold\n<!-- bench random: end -->\n'
+    marks = '<!-- bench random: begin -->\nbefore\n<!-- bench random: end -->\n'
     page.write_text(f'# Page\n\n{marks}{CLAIMS}', encoding='utf-8')
     distribution.write_markdown(page, PEERS, ['- the header: 50 of each of the seeds 7, 8'], results, ['A note.'])
     right = page.read_text(encoding='utf-8')
@@ -200,6 +201,54 @@ def check_cuda(path):
     return [f'"{line}" is not in the page of a GPU' for line in wanted if line not in rows]
 
 
+def check_directions(folder):
+    """Forward rows have their own marks, means and notes; marks that no run has filled are no table."""
+    page, readme = folder / 'docs/page.md', folder / 'README.md'
+    readme.write_text('nothing\n', encoding='utf-8')
+    names = ('bench', 'bench forward', 'bench forward cuda')
+    page.write_text('\n'.join(f'<!-- {name}: begin -->\nbefore\n<!-- {name}: end -->' for name in names).replace(
+        'cuda: begin -->\nbefore', 'cuda: begin -->') + """
+
+The forward is 2.00 times as fast (geometric mean of 2 rows).
+
+<!-- check
+"2.00 times as fast (geometric mean of 2 rows)": geomean, count of ratio in bench forward
+-->
+""", encoding='utf-8')
+    results = [report.Result('mp2.a', 'max_pool2d f32 in=1', 'cold', 1000, 10.0, 5.0, {'PyTorch': 40.0}),
+               report.Result('f.mp2.a', 'max_pool2d_forward f32 in=1', 'cold', 1000, 10.0, 8.0, {'PyTorch': 20.0}),
+               report.Result('f.mp2.b', 'max_pool2d_forward f32 in=1', 'cold', 1000, 10.0, 8.0, {'PyTorch': 20.0})]
+    report.write_markdown(page, PEERS, ['- the header'], results, ['mp2.a: backward note.', 'For both.'])
+    text = page.read_text(encoding='utf-8')
+    back, forward = (text.split(f'{name}: begin')[1].split(f'{name}: end')[0] for name in names[:2])
+    problems = [f'"{words}" is not among {"forward" if part is forward else "backward"} rows' for words, part in (
+        ('backward note', back), ('For both', back), ('For both', forward), ('mean 50% of 1 cold rows', back),
+        ('mean 80% of 2 cold rows', forward), ('mean 2.00 of 2 rows', forward)) if words not in part]
+    if 'backward note' in forward or 'f.mp2' in back or '| mp2.a' in forward or 'before' in text:
+        problems.append('the directions are mixed')
+    code, printed = means(folder)
+    problems += [] if code == 0 else [f'the page of both directions: {printed}']
+    for right, wrong in (('2.00 of 2 rows, lowest', '3.00 of 2 rows, lowest'), ('is 2.00 times', 'is 2.50 times')):
+        page.write_text(text.replace(right, wrong), encoding='utf-8')
+        problems += [f'"{wrong}" passes'] if means(folder)[0] == 0 or right not in text else []
+    summary = report.summaries(PEERS, results)
+    if summary[0] != 'Backward rows:' or 'Forward rows:' not in summary or report.summaries(PEERS, results[1:]) != \
+            report.summary(PEERS, results[1:]):
+        problems.append(f'the summaries are {summary}')
+    return problems
+
+
+def check_filter():
+    """Texts that a name must have or must not have."""
+    problems = []
+    for words, wanted in (('', ['mp2.a', 'f.mp2.a', 'f.ap2.b']), ('f.', ['f.mp2.a', 'f.ap2.b']), ('-f.', ['mp2.a']),
+                          ('mp2,-f.', ['mp2.a']), ('f.mp2,f.ap2', ['f.mp2.a', 'f.ap2.b'])):
+        options = types.SimpleNamespace(filter=words)
+        found = [name for name in ('mp2.a', 'f.mp2.a', 'f.ap2.b') if bench.is_chosen(options, name)]
+        problems += [] if found == wanted else [f'--filter {words} chooses {found}']
+    return problems
+
+
 def check_counts():
     """Kernels of one problem are added up; 132 multiprocessors at 1 GHz issue 528 instructions in a nanosecond."""
     def kernel(name, instructions='528,000', moved='7'):
@@ -214,14 +263,16 @@ def check_counts():
 def check_commands():
     """What repeats a run keeps its seeds, and what repeats one of its problems does not need them."""
     sys.argv = ['bench.py', '--build', 'b', '--quick', '--random', '3', '--seed=7,8', '--paired', '--svg', 'f',
-                '--filter', 'mp2']
+                '--operators', 'backward', '--filter', 'mp2']
     problems = []
-    for found, wanted in ((bench.command(), 'make bench ARGS="--quick --random 3 --seed=7,8 --paired --filter mp2"'),
+    for found, wanted in ((bench.command(), 'make bench ARGS="--quick --random 3 --seed=7,8 --paired --operators '
+                                            'backward --filter mp2"'),
                           (bench.command('max_pool2d f32'), 'make bench ARGS="--quick --problem \'max_pool2d f32\'"')):
         problems += [] if found == wanted else [f'"{found}" is not "{wanted}"']
     options = bench.parse()
     rows = draw.rows_of_seeds(options.random, options.seed)
-    if bench.drawn(options, rows) != '- 6 random problems: 3 of each of the seeds 7, 8, those with mp2 in their names':
+    if bench.drawn(options, rows) != ('- 6 random problems: 3 of each of the seeds 7, 8, operators backward, those with mp2 '
+                                      'in their names'):
         problems.append(f'the header says "{bench.drawn(options, rows)}"')
     said = report.remarks({'PyTorch mean': ['a', 'b', 'a']})
     return problems + ([] if len(said) == 1 and said[0].endswith(': a, b.') else [f'the remark is {said}'])
@@ -234,6 +285,7 @@ def main():
         problems = check_text(results) + check_curves(results, folder / 'curves.svg')
         problems += check_csv(results, folder / 'rows.csv') + check_page(results, folder)
         problems += check_cuda(folder / 'cuda.md') + check_counts() + check_commands()
+        problems += check_directions(folder) + check_filter()
     print('\n'.join(problems) or 'the distribution of 100 results is right')
     return 1 if problems else 0
 

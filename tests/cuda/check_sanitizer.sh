@@ -22,7 +22,16 @@ problems+=(
   'avg_pool2d f32 in=31x7x16x10 kernel=7 stride=7 pad=1 ceil include_pad'
   'adaptive_avg_pool3d bf16 in=41x13x4x5x5 out=1x3x3'
   'avg_pool2d bf16 in=3x20x13x11 kernel=1 stride=1 grad_out=permuted grad_in=permuted'
-  'adaptive_avg_pool3d f64 in=3x5x3x7x9 out=1x1x1 grad_out=permuted grad_in=permuted')
+  'adaptive_avg_pool3d f64 in=3x5x3x7x9 out=1x1x1 grad_out=permuted grad_in=permuted'
+  'max_pool2d_forward f32 i64 in=2x3x60x61 kernel=3 stride=2 pad=1 data=ties'
+  'max_pool2d_forward f16 i32 in=2x24x33x47 kernel=3 stride=1 pad=1 nhwc data=specials'
+  'max_pool3d_forward bf16 i32 in=2x5x9x17x19 kernel=3 stride=2 pad=1 dilation=2'
+  'max_pool2d_mask_forward f16 in=2x3x31x33 kernel=5 stride=2 pad=2'
+  'adaptive_max_pool2d_forward f64 i64 in=2x3x13x11 out=5x4'
+  'avg_pool2d_forward f16 in=2x3x35x35 kernel=3 stride=1 pad=1 include_pad data=random'
+  'avg_pool3d_forward f32 in=2x3x9x17x19 kernel=5x3x2 stride=2 pad=1 data=random'
+  'adaptive_avg_pool2d_forward bf16 in=3x64x7x7 out=1x1 self=permuted grad_out=permuted'
+  'avg_pool3d f32 in=1x2x7x9x11 kernel=1x2x2 stride=3x2x2')
 if [ $# -eq 0 ]; then set -- memcheck racecheck initcheck; fi
 failed=0
 for tool in "$@"; do

@@ -35,6 +35,15 @@ LINKS = [
     (README, r'runtime\.md#strict-mode', 'runtime.md#strict', 'no such heading'),
     ('docs/faq.md', r'\(runtime\.md#in-general\)', '(/runtime.md)', 'not a file of the project'),
 ]
+SENTENCES = [
+    ('docs/ops/max_pool.md', 'autoPad is 1', 'autoPad was 1', 'says "autoPad was 1, allowed is 0"'),
+    ('docs/ops/max_pool.md', 'const int64_t autoPad', 'int64_t autoPad', 'not that of the header'),
+    ('docs/ops/avg_pool3d.md', r'Status aclnnAvgPool3d\(', 'Status aclnnPool3d(', 'no page in docs/ops shows'),
+]
+REFUSALS = [
+    ('docs/ops/max_pool.md', r'161002 \| autoPad', '161001 | autoPad', "the library says (161002, 'autoPad is 1"),
+    ('docs/ops/max_pool.md', r'(\| 161002 \| autoPad.*\n)(\| 161002 \| pads is.*\n)', r'\2\1', "says (161002, 'autoPad"),
+]
 PROGRAM = '''```c
 #include <stdio.h>
 int main(void) {
@@ -90,7 +99,7 @@ def main():
     build = parser.parse_args().build
     with tempfile.TemporaryDirectory(prefix='poolgrad-checks-') as name:
         folder = pathlib.Path(name)
-        for part in ('docs', 'include', 'examples', 'bench'):
+        for part in ('docs', 'include', 'examples', 'bench', 'src'):
             shutil.copytree(ROOT / part, folder / part)
         for path in ROOT.glob('*.md'):
             shutil.copy(path, folder)
@@ -99,9 +108,15 @@ def main():
         python, pages = sys.executable, ROOT / 'tests/documents/check_pages.py'
         problems = noticed('means', folder, MEANS, [python, ROOT / 'tools/check_means.py', folder])
         problems += noticed('links', folder, LINKS, [python, ROOT / 'tools/check_links.py', folder])
+        problems += noticed('sentences', folder, SENTENCES,
+                            [python, ROOT / 'tests/documents/check_sentences.py', folder])
+        problems += noticed('refusals', folder, REFUSALS,
+                            [python, ROOT / 'tests/documents/check_refusals.py', '--library',
+                             pathlib.Path(build) / 'lib64/libpoolgrad.so', folder / 'docs/ops/max_pool.md'])
         problems += noticed('pages', folder / 'page', PAGES,
                             [python, pages, '--build', build, folder / 'page/page.md'])
-    print('\n'.join(problems) or f'{len(MEANS) + len(LINKS) + len(PAGES)} planted mistakes were noticed')
+    planted = sum(map(len, (MEANS, LINKS, SENTENCES, REFUSALS, PAGES)))
+    print('\n'.join(problems) or f'{planted} planted mistakes were noticed')
     return 1 if problems else 0
 
 

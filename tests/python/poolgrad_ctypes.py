@@ -19,21 +19,52 @@ try:
 except ImportError:  # only need() works then
     numpy = None
 
-DTYPES = {'FLOAT': 0, 'FLOAT16': 1, 'INT8': 2, 'INT32': 3, 'INT64': 9, 'DOUBLE': 11, 'COMPLEX64': 16, 'BF16': 27}
-FORMATS = {'ND': 2, 'NCHW': 0, 'NHWC': 1, 'NCDHW': 30, 'FRACTAL_Z_3D': 33, 'NCL': 47}
+DTYPES = {'FLOAT': 0, 'FLOAT16': 1, 'INT8': 2, 'INT32': 3, 'UINT8': 4, 'INT16': 6, 'UINT16': 7, 'INT64': 9, 'UINT64': 10,
+          'DOUBLE': 11, 'COMPLEX64': 16, 'BF16': 27}
+FORMATS = {'ND': 2, 'NCHW': 0, 'NHWC': 1, 'FRACTAL_NZ': 29, 'NCDHW': 30, 'NDHWC': 27, 'FRACTAL_Z_3D': 33, 'NCL': 47}
 # numpy has no bfloat16: its bits travel as uint16.
-STORAGE = {'FLOAT': 'f4', 'FLOAT16': 'f2', 'BF16': 'u2', 'DOUBLE': 'f8', 'INT32': 'i4', 'INT64': 'i8'}
+STORAGE = {'FLOAT': 'f4', 'FLOAT16': 'f2', 'BF16': 'u2', 'DOUBLE': 'f8', 'INT8': 'i1', 'UINT8': 'u1', 'INT16': 'i2',
+           'UINT16': 'u2', 'INT32': 'i4', 'INT64': 'i8'}
 
-# What the first phase takes before its two results: a tensor, an array of ints, or a number.
-TENSOR = ARRAY = ctypes.c_void_p
-OPERATORS = {
-    'aclnnAdaptiveMaxPool2dBackward': [TENSOR] * 4,
-    'aclnnAdaptiveMaxPool3dBackward': [TENSOR] * 4,
-    'aclnnAdaptiveAvgPool3dBackward': [TENSOR] * 3,
-    'aclnnMaxPool2dWithIndicesBackward': [TENSOR] * 3 + [ARRAY] * 4 + [ctypes.c_bool, TENSOR],
-    'aclnnAvgPool2dBackward': [TENSOR] * 2 + [ARRAY] * 3 + [ctypes.c_bool, ctypes.c_bool, ctypes.c_int64,
-                                                            ctypes.c_int8, TENSOR],
+# What the first phase takes before its two results: a tensor, an array of ints ([]), or a number (its type).
+SIGNATURES = {
+    'aclnnAdaptiveMaxPool2dBackward': 'gradOutput self indices gradInput',
+    'aclnnAdaptiveMaxPool3dBackward': 'gradOutput self indices gradInput',
+    'aclnnAdaptiveAvgPool3dBackward': 'gradOutput self out',
+    'aclnnMaxPool2dWithIndicesBackward':
+        'gradOutput self indices kernelSize[] stride[] padding[] dilation[] ceilMode:bool gradInput',
+    'aclnnAvgPool2dBackward': 'gradOutput self kernelSize[] stride[] padding[] ceilMode:bool countIncludePad:bool '
+                              'divisorOverride:int64 cubeMathType:int8 gradInput',
+    'aclnnAdaptiveAvgPool2dBackward': 'gradOutput self out',
+    'aclnnAvgPool3dBackward': 'gradOutput self kernelSize[] stride[] padding[] ceilMode:bool countIncludePad:bool '
+                              'divisorOverride:int64 output',
+    'aclnnMaxPool2dWithMaskBackward':
+        'gradOutput self indices kernelSize[] stride[] padding[] dilation[] ceilMode:bool gradInput',
+    'aclnnMaxPool3dWithArgmaxBackward':
+        'gradOutput self indices kernelSize[] stride[] padding[] dilation[] ceilMode:bool gradInput',
+    'aclnnAdaptiveAvgPool2d': 'self outputSize[] out',
+    'aclnnAdaptiveAvgPool3d': 'self outputSize[] out',
+    'aclnnAdaptiveMaxPool2d': 'self outputSize[] outputOut indicesOut',
+    'aclnnAdaptiveMaxPool3d': 'self outputSize[] outputOut indicesOut',
+    'aclnnAvgPool2d': 'self kernelSize[] strides[] paddings[] ceilMode:bool countIncludePad:bool divisorOverride:int64 '
+                      'cubeMathType:int8 out',
+    'aclnnAvgPool3d': 'self kernelSize[] stride[] padding[] ceilMode:bool countIncludePad:bool divisorOverride:int64 out',
+    'aclnnMaxPool':
+        'self kernelShape[] strides[] autoPad:int64 pads[] dilations[] ceilMode:int64 out',
+    'aclnnMaxPool2dWithIndices': 'self kernelSize[] stride[] padding[] dilation[] ceilMode:bool out indices',
+    'aclnnMaxPool2dWithMask': 'self kernelSize[] stride[] padding[] dilation[] ceilMode:bool out indices',
+    'aclnnMaxPool3dWithArgmax': 'self kernelSize[] stride[] padding[] dilation[] ceilMode:bool out indices',
 }
+
+
+def arguments_of(operator):
+    """The names of what an operator's first phase takes, in order, each with its type for ctypes."""
+    numbers = {'bool': ctypes.c_bool, 'int8': ctypes.c_int8, 'int64': ctypes.c_int64}
+    for word in SIGNATURES[operator].split():
+        name, _, number = word.removesuffix('[]').partition(':')
+        yield name, numbers.get(number, ctypes.c_void_p)
+
+
 TO_DEVICE, TO_HOST = 1, 2  # aclrtMemcpyKind
 
 
@@ -129,7 +160,8 @@ class Library:
                 ('aclDestroyIntArray', number, [pointer]),
                 ('aclDestroyAclOpExecutor', number, [pointer])):
             self.declare(name, result, parameters)
-        for name, parameters in OPERATORS.items():
+        for name in SIGNATURES:
+            parameters = [kind for _, kind in arguments_of(name)]
             self.declare(name + 'GetWorkspaceSize', number, [*parameters, pointer, pointer])
             self.declare(name, number, [pointer, ctypes.c_uint64, pointer, pointer])
         self.expect(self.so.aclInit(None))

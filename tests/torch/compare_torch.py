@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare_torch.py --library LIBPOOLGRAD.SO [--random COUNT]
 
-Gives the same problems to the library and to PyTorch's CPU kernels and compares the gradients.
+Gives the same problems to the library and to PyTorch's CPU kernels and compares the results: gradients,
+averages, and maxima with their indices, bit by bit.
 PyTorch always computes contiguous tensors in fp32 (fp64 for DOUBLE); half types are rounded
 afterwards. Four of its own faults make that the fair comparison:
 
@@ -34,6 +35,28 @@ Problem = collections.namedtuple('Problem', 'operator shape size window ceil inc
 MAX2D, MAX3D, AVG3D, WINDOW_MAX, WINDOW_AVG = (
     'aclnnAdaptiveMaxPool2dBackward', 'aclnnAdaptiveMaxPool3dBackward', 'aclnnAdaptiveAvgPool3dBackward',
     'aclnnMaxPool2dWithIndicesBackward', 'aclnnAvgPool2dBackward')
+AVG2D, WINDOW_MAX3D, WINDOW_AVG3D = (
+    'aclnnAdaptiveAvgPool2dBackward', 'aclnnMaxPool3dWithArgmaxBackward', 'aclnnAvgPool3dBackward')
+BACKWARD = {MAX2D: 'adaptive_max_pool2d', MAX3D: 'adaptive_max_pool3d', AVG3D: 'adaptive_avg_pool3d',
+            WINDOW_MAX: 'max_pool2d', WINDOW_AVG: 'avg_pool2d', AVG2D: 'adaptive_avg_pool2d',
+            WINDOW_MAX3D: 'max_pool3d', WINDOW_AVG3D: 'avg_pool3d'}
+FORWARD = {'aclnnAdaptiveMaxPool2d': 'adaptive_max_pool2d', 'aclnnAdaptiveMaxPool3d': 'adaptive_max_pool3d',
+           'aclnnAdaptiveAvgPool2d': 'adaptive_avg_pool2d', 'aclnnAdaptiveAvgPool3d': 'adaptive_avg_pool3d',
+           'aclnnMaxPool2dWithIndices': 'max_pool2d', 'aclnnMaxPool3dWithArgmax': 'max_pool3d',
+           'aclnnMaxPool': 'max_pool2d', 'aclnnAvgPool2d': 'avg_pool2d', 'aclnnAvgPool3d': 'avg_pool3d'}
+
+
+def kind(problem):
+    """The name of the function of PyTorch."""
+    return BACKWARD.get(problem.operator) or FORWARD[problem.operator]
+
+
+def spatial_of(problem):
+    return 3 if kind(problem).endswith('3d') else 2
+
+
+def is_max(problem):
+    return 'max' in kind(problem)
 
 
 def adaptive(operator, *rows):
@@ -72,19 +95,26 @@ PROBLEMS = [
     window_avg((5, 10, 7), (4, 5), (1, 1), (2, 1), divisor=-3),
     window_avg((1, 17, 12, 12), (12, 12), (1, 1), (2, 3)),  # a whole plane that is still shifted by its padding
     window_avg((1, 2, 6, 5), (1, 1), (3, 2), (0, 0)),
+    *adaptive(AVG2D, ((2, 3, 8, 12), (4, 3)), ((2, 3, 7, 5), (3, 4)), ((3, 7, 9), (1, 1)), ((1, 2, 3, 2), (7, 5))),
+    Problem(WINDOW_MAX3D, (2, 3, 5, 8, 9), None, ((2, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1))),
+    Problem(WINDOW_MAX3D, (4, 7, 9, 8), None, ((3, 2, 2), (1, 2, 3), (1, 0, 1), (2, 1, 3)), True),
+    Problem(WINDOW_AVG3D, (2, 3, 5, 8, 9), None, ((2, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1))),
+    Problem(WINDOW_AVG3D, (4, 7, 9, 8), None, ((3, 2, 2), (4, 2, 3), (1, 0, 1), (1, 1, 1)), False, False),
+    Problem(WINDOW_AVG3D, (1, 2, 6, 7, 7), None, ((2, 2, 2), (3, 3, 3), (0, 0, 0), (1, 1, 1)), False, True, -5),
 ]
 
 
-def random_problem(rng):
-    operator = rng.choice((MAX2D, MAX3D, AVG3D, WINDOW_MAX, WINDOW_AVG))
-    spatial = 3 if operator in (MAX3D, AVG3D) else 2
+def random_problem(rng, operators):
+    operator = rng.choice(operators)
+    drawn = Problem(operator, ())
+    spatial = spatial_of(drawn)
     lead = rng.choice(((rng.randint(1, 20),), (rng.randint(1, 3), rng.randint(1, 20))))
     sizes = tuple(rng.randint(1, 19 if spatial == 2 else 9) for _ in range(spatial))
-    if operator in (MAX2D, MAX3D, AVG3D):
+    if 'adaptive' in kind(drawn):
         return Problem(operator, lead + sizes, tuple(rng.randint(1, size + 3) for size in sizes))
     axes = []
     for size in sizes:
-        dilation = rng.randint(1, 3) if operator == WINDOW_MAX else 1
+        dilation = rng.randint(1, 3) if is_max(drawn) and operator != 'aclnnMaxPool' else 1
         kernel = rng.randint(1, max(1, (size - 1) // dilation + 1))
         axes.append((kernel, rng.randint(1, kernel + 2), rng.randint(0, kernel // 2), dilation))
     return Problem(operator, lead + sizes, None, tuple(zip(*axes)), rng.random() < 0.5, rng.random() < 0.5,
@@ -95,23 +125,19 @@ def random_problem(rng):
 
 def forward(problem, data):
     """Outputs and indices; indices are None for averages."""
-    pool = torch.nn.functional
-    if problem.operator == MAX2D:
-        return pool.adaptive_max_pool2d(data, problem.size, return_indices=True)
-    if problem.operator == MAX3D:
-        return pool.adaptive_max_pool3d(data, problem.size, return_indices=True)
-    if problem.operator == AVG3D:
-        return pool.adaptive_avg_pool3d(data, problem.size), None
+    pool = getattr(torch.nn.functional, kind(problem))
+    if problem.size:
+        return pool(data, problem.size, True) if is_max(problem) else (pool(data, problem.size), None)
     kernel, stride, padding, dilation = problem.window
-    if problem.operator == WINDOW_MAX:
-        return pool.max_pool2d(data, kernel, stride, padding, dilation, problem.ceil, return_indices=True)
-    return pool.avg_pool2d(data, kernel, stride, padding, problem.ceil, problem.include, problem.divisor or None), None
+    if is_max(problem):
+        return pool(data, kernel, stride, padding, dilation, problem.ceil, return_indices=True)
+    return pool(data, kernel, stride, padding, problem.ceil, problem.include, problem.divisor or None), None
 
 
 def gradient(problem, data, grad):
     """What PyTorch says the gradient is, in fp64."""
-    if problem.operator == WINDOW_AVG and problem.ceil:
-        plane = problem.shape[-2:]
+    if problem.operator in (WINDOW_AVG, WINDOW_AVG3D) and problem.ceil:
+        plane = problem.shape[-spatial_of(problem):]
         cells = torch.eye(math.prod(plane), dtype=torch.float64).reshape(-1, 1, *plane)
         weights = forward(problem, cells)[0].reshape(len(cells), -1)
         return (grad.reshape(-1, weights.shape[1]).double() @ weights.T).reshape(problem.shape).numpy()
@@ -137,6 +163,32 @@ def layouts(problem, rank, spatial):
         yield 'NHWC', 'NHWC', (None, None, None)
 
 
+def attributes(problem):
+    """What is no tensor, in the order of the arguments."""
+    if problem.size:
+        return [] if problem.operator in BACKWARD else [list(problem.size)]
+    kernel, stride, padding, dilation = (list(values) for values in problem.window)
+    if problem.operator == 'aclnnMaxPool':
+        return [kernel, stride, 0, padding, dilation, int(problem.ceil)]
+    if is_max(problem):
+        return [kernel, stride, padding, dilation, problem.ceil]
+    math_type = [0] if spatial_of(problem) == 2 else []
+    return [kernel, stride, padding, problem.ceil, problem.include, problem.divisor, *math_type]
+
+
+def ours_forward(library, problem, dtype, index_dtype, order, data, shape):
+    """Outputs, and indices where the operator has them.  order: of the axes in memory, for all tensors."""
+    tag = {3: 'NCL', 4: 'NCHW'}[len(problem.shape)] if spatial_of(problem) == 2 else 'ND'
+    tensors = [library.tensor(data, dtype, tag, order), library.tensor(numpy.full(shape, math.nan), dtype, tag, order)]
+    if is_max(problem) and problem.operator != 'aclnnMaxPool':
+        tensors.append(library.tensor(numpy.full(shape, -1), index_dtype, tag, order))
+    library.run(problem.operator, tensors[0], *attributes(problem), *tensors[1:])
+    results = [tensor.read() for tensor in tensors[1:]]
+    for tensor in tensors:
+        tensor.free()
+    return results
+
+
 def ours(library, problem, dtype, index_dtype, layout, grad, indices):
     _, tag, (grad_order, index_order, out_order) = layout
     out = numpy.full(problem.shape, math.nan, 'f4')  # every cell must be written
@@ -146,13 +198,7 @@ def ours(library, problem, dtype, index_dtype, layout, grad, indices):
     if indices is not None:
         tensors.append(library.tensor(indices.transpose(moved), index_dtype, tag, index_order))
     tensors.append(library.tensor(out.transpose(moved), dtype, tag, out_order))
-    attributes = []
-    if problem.window:
-        kernel, stride, padding, dilation = (list(values) for values in problem.window)
-        attributes = [kernel, stride, padding, dilation, problem.ceil]
-        if problem.operator == WINDOW_AVG:
-            attributes[3:] = [problem.ceil, problem.include, problem.divisor, 0]
-    library.run(problem.operator, *tensors[:-1], *attributes, tensors[-1])
+    library.run(problem.operator, *tensors[:-1], *attributes(problem), tensors[-1])
     result = tensors[-1].read().transpose([moved.index(axis) for axis in range(out.ndim)])
     for tensor in tensors:
         tensor.free()
@@ -183,6 +229,48 @@ def compare(library, problem, layout, dtype, index_dtype, grad, data):
     return f'{len(bad)} cells differ; {[int(i) for i in cell]} is {found[cell]}, torch {wanted[cell]}'
 
 
+def compare_forward(library, problem, order, dtype, index_dtype, data):
+    """Likewise."""
+    held = poolgrad_ctypes.load(poolgrad_ctypes.store(data, dtype), dtype).astype('f8' if dtype == 'DOUBLE' else 'f4')
+    wanted, indices = forward(problem, torch.from_numpy(held))
+    wanted = wanted.numpy()
+    found = ours_forward(library, problem, dtype, index_dtype, order, held, wanted.shape)
+    if is_max(problem):
+        if not numpy.array_equal(found[0].astype(held.dtype), wanted, equal_nan=True):
+            return 'maxima differ'
+        same = len(found) == 1 or numpy.array_equal(found[1], indices.numpy())
+        return None if same else 'indices differ'
+    terms = torch.from_numpy(numpy.where(numpy.isfinite(held), numpy.abs(held), 0))
+    absolute = forward(problem._replace(divisor=abs(problem.divisor)), terms)[0].double().numpy()
+    # PyTorch's own sums lose a digit for every few hundred cells.
+    bad = numpy.argwhere(poolgrad_ctypes.wrong(found[0], wanted.astype('f8'), 4 * absolute, dtype))
+    return f'{len(bad)} outputs differ' if len(bad) else None
+
+
+def try_forward(library, rng, numbers, count):
+    """So many random problems of the forward operators; how many differ."""
+    tried, failed = collections.Counter(), 0
+    for _ in range(count):
+        problem = random_problem(rng, list(FORWARD))
+        # Few different values: maxima tie.  PyTorch keeps the last of several NaNs, too.
+        data = numbers.integers(-2, 7, problem.shape).astype('f4') if is_max(problem) else (
+            numbers.standard_normal(problem.shape, 'f4'))
+        if rng.random() < 0.2:
+            data = special(data)
+        types = ['FLOAT', 'FLOAT16', 'BF16'] + (['DOUBLE'] if problem.operator == 'aclnnAdaptiveMaxPool2d' else [])
+        dtype = rng.choice(types if len(problem.shape) == spatial_of(problem) + 2 else types[:3])
+        order = rng.choice((None, channels_last(len(problem.shape), spatial_of(problem))))
+        wide = problem.operator == 'aclnnAdaptiveMaxPool2d' or rng.random() < 0.5
+        difference = compare_forward(library, problem, order, dtype, 'INT64' if wide else 'INT32', data)
+        tried[problem.operator] += 1
+        if difference:
+            failed += 1
+            print(f'FAILED {problem}, {dtype}, order {order}: {difference}')
+    for operator, number in tried.items():
+        print(f'{operator}: {number} problems')
+    return failed
+
+
 def variants(problem, rank, spatial):
     """Every layout, type and kind of gradient that a listed problem is tried with."""
     types = ['FLOAT', 'FLOAT16', 'BF16']
@@ -192,7 +280,7 @@ def variants(problem, rank, spatial):
         for dtype in types:
             yield layout, dtype, False
         # The gradient made from the forward operator multiplies by 0 what it must not touch.
-        if not (problem.operator == WINDOW_AVG and problem.ceil):
+        if not (problem.operator in (WINDOW_AVG, WINDOW_AVG3D) and problem.ceil):
             yield layout, 'FLOAT', True
 
 
@@ -206,12 +294,10 @@ def main():
     rng, numbers = random.Random(7), numpy.random.default_rng(7)
     jobs = []
     for problem in PROBLEMS:
-        spatial = 3 if problem.operator in (MAX3D, AVG3D) else 2
-        jobs += [(problem, *variant) for variant in variants(problem, len(problem.shape), spatial)]
+        jobs += [(problem, *variant) for variant in variants(problem, len(problem.shape), spatial_of(problem))]
     for _ in range(arguments.random):
-        problem = random_problem(rng)
-        spatial = 3 if problem.operator in (MAX3D, AVG3D) else 2
-        jobs.append((problem, *rng.choice(list(variants(problem, len(problem.shape), spatial)))))
+        problem = random_problem(rng, list(BACKWARD))
+        jobs.append((problem, *rng.choice(list(variants(problem, len(problem.shape), spatial_of(problem))))))
 
     tried, failed = collections.Counter(), 0
     for problem, layout, dtype, odd in jobs:
@@ -226,7 +312,8 @@ def main():
             print(f'FAILED {problem}, {dtype}, {index_dtype}, {layout[0]}{", odd values" if odd else ""}: {difference}')
     for operator, count in tried.items():
         print(f'{operator}: {count} problems')
-    print(f'torch {torch.__version__}: {failed} of {sum(tried.values())} differ')
+    failed += try_forward(library, rng, numbers, arguments.random)
+    print(f'torch {torch.__version__}: {failed} of {sum(tried.values()) + arguments.random} differ')
     return 1 if failed else 0
 
 

@@ -245,11 +245,17 @@ static bool rows_are_faster(const struct pg_pooling *p) {
          (p->w.in == p->w.out && p->w.kernel <= 1) || (by_one && p->w.in <= LANES);
 }
 
+/* Does every slice of cells lie in a window? */
+static bool has_no_gap(const struct pg_axis *d) {
+  return d->kernel == 0 ||
+         (d->kernel >= d->stride && pg_window(d, d->out - 1).end >= d->in && d->out > 0);
+}
+
 static bool columns_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   if (f->outputs == 0 || f->largest_divisor == INT64_MAX) return false;
   if (is_interleaved(&problem->args.avg_backward) || f->pool.w.in < LEAST_WIDTH) return false;
-  return f->d_windows <= 1 && f->h_windows <= 3 && f->w_windows <= 3 &&
+  return f->d_windows <= 1 && has_no_gap(&f->pool.d) && f->h_windows <= 3 && f->w_windows <= 3 &&
          (f->pool.w.stride != 1 || f->pool.w.kernel <= 3) && !rows_are_faster(&f->pool) &&
          tile_columns(f, tiling);
 }

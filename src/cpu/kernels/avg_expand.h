@@ -17,7 +17,8 @@
 enum {
   AVG_ROW = 4096,      /* the most elements of a row of cells of a box */
   EXPAND_TABLE = 4096, /* the most elements that a table is for */
-  EXPAND_RUN = 256,    /* a table for short rows is for so many elements, if there are so many */
+  EXPAND_RUN = 256,    /* a table for short rows is for so many elements, if there are so many, */
+  EXPAND_VECTORS = 64, /* and for so many if rows are whole vectors */
   EXPAND_SHIFT = 32    /* so many elements of a row are worth the zeros around its quotients */
 };
 
@@ -41,6 +42,7 @@ struct expansion {
   bool near;                      /* the lanes of each vector read places of one vector only */
   int32_t base[EXPAND_TABLE / 4 + 1];
   uint8_t lane[EXPAND_TABLE + LANES], above[EXPAND_TABLE + LANES];
+  int32_t place[EXPAND_TABLE + LANES]; /* of which the table is made */
 };
 
 /* Are rows of so many elements expanded by shifting? */
@@ -84,37 +86,54 @@ static inline bool is_same(const struct expansion *x, int64_t outputs) {
   return true;
 }
 
-/* Makes the entry of a vector from the places that its lanes read first.  False: they are too far
- * apart. */
-static inline bool make_lanes(struct expansion *x, int64_t at, const int64_t *place) {
-  int64_t base = INT64_MAX;
-  for (int i = 0; i < LANES; i++)
-    if (x->above[at + i] > 0) base = least(base, place[i]);
-  x->base[at / LANES] = base == INT64_MAX ? 0 : (int32_t)base;
-  for (int i = 0; i < LANES; i++) {
-    const int64_t lane = x->above[at + i] > 0 ? place[i] - base : 0;
-    if (lane >= TWO_VECTORS) return false;
-    if (lane >= LANES) x->near = false;
-    x->lane[at + i] = (uint8_t)lane;
+/* Lists the places that the elements of an expanded row read first, and how many windows they lie
+ * in, for x->rows rows that have so many outputs each. */
+static inline void list_places(struct expansion *x, int64_t outputs) {
+  const int64_t unit = x->unit, cells = x->bands_count;
+  const int32_t *first = x->first, *windows = x->windows;
+  int32_t *place = x->place;
+  uint8_t *above = x->above;
+  for (int64_t row = 0; row < x->rows; row++) {
+    const int32_t before = (int32_t)(row * outputs);
+    for (int64_t i = 0; i < cells && unit == 1; i++) place[i] = before + first[i];
+    for (int64_t i = 0; i < cells && unit == 1; i++) above[i] = (uint8_t)windows[i];
+    for (int64_t i = 0; i < cells && unit > 1; i++)
+      for (int64_t j = 0; j < unit; j++) {
+        place[i * unit + j] = (before + first[i]) * (int32_t)unit + (int32_t)j;
+        above[i * unit + j] = (uint8_t)windows[i];
+      }
+    place += cells * unit;
+    above += cells * unit;
   }
-  return true;
+  memset(place, 0, LANES * sizeof *place);
+  memset(above, 0, LANES * sizeof *above);
+}
+
+/* Makes the entry of the vector that begins with element `at`.  Lanes that lie in no window read
+ * the first place.  False: the places are too far apart. */
+static inline bool make_lanes(struct expansion *x, int64_t at) {
+  const int32_t *place = x->place + at;
+  const uint8_t *above = x->above + at;
+  int32_t base = INT32_MAX, last = 0;
+  for (int i = 0; i < LANES; i++) {
+    const int32_t from = above[i] > 0 ? place[i] : INT32_MAX, to = above[i] > 0 ? place[i] : 0;
+    base = from < base ? from : base;
+    last = to > last ? to : last;
+  }
+  if (base > last) base = last; /* no lane lies in a window */
+  x->base[at / LANES] = base;
+  for (int i = 0; i < LANES; i++) x->lane[at + i] = (uint8_t)(above[i] > 0 ? place[i] - base : 0);
+  if (last - base >= LANES) x->near = false;
+  return last - base < TWO_VECTORS;
 }
 
 /* Makes the table for x->rows rows that have so many outputs each. */
 static inline bool make_table(struct expansion *x, int64_t outputs) {
-  int64_t place[LANES], at = 0;
   x->near = true;
-  for (int64_t row = 0; row < x->rows; row++)
-    for (int64_t cell = 0; cell < x->bands_count; cell++) {
-      if (x->windows[cell] > UINT8_MAX) return false;
-      for (int64_t i = 0; i < x->unit; i++, at++) {
-        place[at % LANES] = (row * outputs + x->first[cell]) * x->unit + i;
-        x->above[at] = (uint8_t)x->windows[cell];
-        if (at % LANES == LANES - 1 && !make_lanes(x, at - LANES + 1, place)) return false;
-      }
-    }
-  for (int64_t i = at; i % LANES != 0; i++) x->above[i] = 0;
-  return at % LANES == 0 || make_lanes(x, at - at % LANES, place);
+  list_places(x, outputs);
+  for (int64_t at = 0; at < x->rows * x->count; at += LANES)
+    if (!make_lanes(x, at)) return false;
+  return true;
 }
 
 /* Prepares for rows with this cover along an axis and this unit.  Compact: the rows follow each
@@ -140,9 +159,10 @@ static inline void make_expansion(struct expansion *x, const struct pg_cover *m,
     x->pitch = (pg_length(m->cells) + span) * x->unit;
     x->shifts = span + 1;
   } else if (x->unit < LANES) {
+    const int64_t run = x->count % LANES == 0 ? EXPAND_VECTORS : EXPAND_RUN;
     if (compact)
-      x->rows = most(1, least(EXPAND_RUN / most(1, x->count), EXPAND_TABLE / most(1, x->pitch)));
-    x->kind = make_table(x, outputs) ? EXPAND_LANES : EXPAND_CELLS;
+      x->rows = most(1, least(run / most(1, x->count), EXPAND_TABLE / most(1, x->pitch)));
+    x->kind = m->most <= UINT8_MAX && make_table(x, outputs) ? EXPAND_LANES : EXPAND_CELLS;
     if (x->kind == EXPAND_CELLS) x->rows = 1;
   }
 }

@@ -185,10 +185,12 @@ static void expand_needed(struct avg_rows *k, struct turn *t, int64_t begin, int
   }
 }
 
-/* Makes the cover of a plane whose windows do not overlap. */
+/* Makes the cover of a plane whose windows do not overlap.  What a vector stores behind its row is
+ * overwritten by the next one. */
 static void make_plane_cover(struct avg_rows *k) {
   const struct pg_cover *md = &k->q.cover.d, *mh = &k->q.cover.h, *mw = &k->q.cover.w;
   struct pg_cover *m = &k->plane;
+  const int64_t width = pg_length(mw->cells);
   int64_t at = 0;
   *m = (struct pg_cover){.first = k->plane_first, .count = k->plane_count, .most = 1};
   for (int64_t d = 0; d < pg_length(md->cells); d++)
@@ -196,10 +198,11 @@ static void make_plane_cover(struct avg_rows *k) {
       const int32_t slice = md->first[d] * (int32_t)pg_length(mh->outputs);
       const int32_t row = (slice + mh->first[h]) * (int32_t)pg_length(mw->outputs);
       const int32_t count = md->count[d] * mh->count[h];
-      for (int64_t w = 0; w < pg_length(mw->cells); w++, at++) {
-        m->first[at] = row + mw->first[w];
-        m->count[at] = count * mw->count[w];
+      for (int64_t w = 0; w < width; w += LANES) {
+        store_i32(m->first + at + w, add_i(all_i(row), load_i32(mw->first + w)));
+        store_i32(m->count + at + w, times_i(all_i(count), load_i32(mw->count + w)));
       }
+      at += width;
     }
   m->cells.end = at;
   m->outputs.end = pg_length(md->outputs) * pg_length(mh->outputs) * pg_length(mw->outputs);
@@ -355,8 +358,8 @@ static void make_slice(struct avg_rows *k, int64_t plane, int64_t d) {
        to += b++->count * stride) {
     const int64_t end = b->first + b->height + (b->slides ? b->count - 1 : 0);
     if (!k->pile && !k->deep && b->height > 0 && t.done < end) expand_needed(k, &t, b->first, end);
-    if (k->deep) { /* one row of each sheet */
-      band->depth = 1;
+    if (k->deep) { /* one row of each sheet; a slice between windows has none */
+      band->depth = t.depth > 0 ? 1 : 0;
       band->height = t.depth;
       for (int64_t i = 0; i < t.depth; i++) band->rows[i] = t.slice[i] + b->first * band->pitch;
     } else {

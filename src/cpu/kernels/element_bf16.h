@@ -3,6 +3,8 @@
 #ifndef PG_ELEMENT_BF16_H_
 #define PG_ELEMENT_BF16_H_
 
+#include <stdbool.h>
+
 #include "core/half.h"
 
 typedef uint16_t element;
@@ -12,6 +14,7 @@ enum { ELEMENT_MAY_BE_TINY = 1 /* less than 2^-60, and not 0 */ };
 enum { ELEMENT_IS_FLOAT = 0 };
 
 static inline sum_type widen_one(element x) { return pg_float_of_bf16(x); }
+static inline bool is_nan(sum_type x) { return x != x; }
 static inline element round_one(sum_type x) { return pg_bf16_of_float(x); }
 
 static inline floats load_elements(const element *p) { return load_bf16(p); }
@@ -46,5 +49,9 @@ static inline void store_exact_pairs(element *p, floats even, floats odd) {
 static inline void move_equal(element *to, const element *from, const uint16_t *p, words x) {
   move_equal_halves(to, from, p, x);
 }
+
+/* One of the two elements that each lane has. */
+static inline floats even_elements(floats words) { return even_bf16(words); }
+static inline floats odd_elements(floats words) { return odd_bf16(words); }
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef PG_ELEMENT_F32_H_
 #define PG_ELEMENT_F32_H_
 
+#include <stdbool.h>
+
 #include "core/half.h"
 
 typedef float element;
@@ -12,6 +14,7 @@ enum { ELEMENT_MAY_BE_TINY = 1 /* less than 2^-60, and not 0 */ };
 enum { ELEMENT_IS_FLOAT = 1 };
 
 static inline sum_type widen_one(element x) { return x; }
+static inline bool is_nan(sum_type x) { return x != x; }
 static inline element round_one(sum_type x) { return x; }
 
 static inline floats load_elements(const element *p) { return load_f32(p); }
@@ -50,5 +53,9 @@ static inline void store_exact_pairs(element *p, floats even, floats odd) {
 static inline void move_equal(element *to, const element *from, const uint16_t *p, words x) {
   move_equal_f32(to, from, p, x);
 }
+
+/* A lane has one element. */
+static inline floats even_elements(floats words) { return words; }
+static inline floats odd_elements(floats words) { return words; }
 
 #endif

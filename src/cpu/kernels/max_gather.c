@@ -27,8 +27,12 @@
 #define RUNS_ARE_SHORT 1.4
 
 enum {
-  PLACES = 76 << 10,             /* for staged outputs, times channels */
-  LEAST_CHANNELS = 32,           /* what a cell takes to begin must pay (measured) */
+  PLACES = 76 << 10, /* for staged outputs, times channels */
+  /* What a cell takes to begin must pay (measured).  Where there are few outputs, adding them costs
+   * little, and least in FLOAT, where no sums are rounded. */
+  DENSE = 5, /* cells for each output: outputs are not few */
+  LEAST_CHANNELS = 56,
+  LEAST_IF_FEW_OUTPUTS = ELEMENT_IS_FLOAT ? 512 : 160,
   CUT_CHANNELS = 32,             /* channels are cut into multiples of this: whole lines */
   MOST_CELLS = 8192,             /* of a box: so many can be scattered plane by plane */
   MOST_CELLS_OF_PLANE = 1 << 24, /* so large are numbers that remainder_of takes */
@@ -510,21 +514,21 @@ static struct pg_tiling gather_tiling(const struct pg_facts *f, int64_t channels
  * TAPS_OF_AN_OUTPUT windows of a cell (measured). */
 static bool pays(const struct pg_facts *f) {
   const struct pg_pooling *p = &f->pool;
-  const bool patched = f->grad_in_bytes < PATCHED_BYTES;
-  if (patched && f->cells / f->outputs >= FEW_OUTPUTS) return false;
+  const bool patched = f->grad_in_bytes < PATCHED_BYTES, dense = f->cells <= DENSE * f->outputs;
+  if (p->c < (dense ? LEAST_CHANNELS : LEAST_IF_FEW_OUTPUTS)) return false;
+  if (patched && (ELEMENT_IS_FLOAT || f->cells / f->outputs >= FEW_OUTPUTS)) return false;
   if (mean_windows(&p->d) * mean_windows(&p->h) * mean_windows(&p->w) <= MOST_MEAN_WINDOWS)
     return true;
   const double taps = (double)(f->d_windows * f->h_windows * f->w_windows);
-  return !(patched && ELEMENT_IS_FLOAT) &&
-         taps <= 1 + TAPS_OF_AN_OUTPUT * (double)f->outputs / (double)f->cells;
+  return taps <= 1 + TAPS_OF_AN_OUTPUT * (double)f->outputs / (double)f->cells;
 }
 
 static bool gather_fits(const struct pg_problem *problem, struct pg_tiling *tiling) {
   const struct pg_facts *f = &problem->facts;
   const struct pg_pooling *p = &f->pool;
-  if (!f->neighbours || p->c < LEAST_CHANNELS || f->cells > MOST_CELLS_OF_PLANE ||
-      f->outputs == 0 || p->w.in > PG_BOX_WIDTH || p->w.out > STAGED_WIDTH ||
-      p->h.in > PG_BOX_ROWS || p->d.in > PG_BOX_ROWS || f->d_windows > MOST_SLICES)
+  if (!f->neighbours || f->cells > MOST_CELLS_OF_PLANE || f->outputs == 0 ||
+      p->w.in > PG_BOX_WIDTH || p->w.out > STAGED_WIDTH || p->h.in > PG_BOX_ROWS ||
+      p->d.in > PG_BOX_ROWS || f->d_windows > MOST_SLICES)
     return false;
   if (pg_mul_or_most(f->d_windows, pg_mul_or_most(f->h_windows, f->w_windows)) > MOST_SOURCES)
     return false;

@@ -274,6 +274,61 @@ static inline bool any_tiny(floats v) {
              _mm256_and_ps(small, _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_NEQ_OQ))) != 0;
 }
 
+/* --- The greatest of several --- */
+
+static inline truths is_greater(floats a, floats b) {
+  return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GT_OQ));
+}
+static inline truths is_equal(floats a, floats b) {
+  return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));
+}
+static inline truths is_unordered(floats a, floats b) {
+  return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+}
+static inline truths is_less_i(ints a, ints b) { return _mm256_cmpgt_epi32(b, a); }
+static inline truths is_ahead(floats x, ints p, floats y, ints q) {
+  return either(is_greater(x, y), both(is_equal(x, y), is_less_i(p, q)));
+}
+static inline truths is_nan_or_minus_zero(floats v) {
+  const __m256i minus_zero = _mm256_set1_epi32(INT32_MIN);
+  return either(is_unordered(v, v), _mm256_cmpeq_epi32(_mm256_castps_si256(v), minus_zero));
+}
+static inline floats greater_of(floats x, floats y) { return _mm256_max_ps(x, y); }
+static inline floats choose(truths t, floats yes, floats no) {
+  return _mm256_blendv_ps(no, yes, _mm256_castsi256_ps(t));
+}
+static inline ints choose_i(truths t, ints yes, ints no) { return _mm256_blendv_epi8(no, yes, t); }
+static inline ints permute_two_i(ints low, ints high, ints lane) {
+  const __m256i second = _mm256_cmpgt_epi32(lane, _mm256_set1_epi32(7));
+  return _mm256_blendv_epi8(permute_i(low, lane), permute_i(high, lane), second);
+}
+static inline floats pick(const float *p, ints at) { return _mm256_i32gather_ps(p, at, 4); }
+static inline ints pick_i(const int32_t *p, ints at) { return _mm256_i32gather_epi32(p, at, 4); }
+static inline void store_i64(int64_t *p, ints v) {
+  _mm256_storeu_si256((void *)p, _mm256_cvtepu32_epi64(_mm256_castsi256_si128(v)));
+  _mm256_storeu_si256((void *)(p + 4), _mm256_cvtepu32_epi64(_mm256_extracti128_si256(v, 1)));
+}
+static inline floats as_floats(ints v) { return _mm256_castsi256_ps(v); }
+static inline ints as_ints(floats v) { return _mm256_castps_si256(v); }
+
+/* Halves in the lower half of each lane, whose upper half is 0. */
+static inline floats from_wide_f16(ints wide) {
+  return _mm256_cvtph_ps(
+      _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1)));
+}
+static inline floats even_f16(floats pairs) {
+  return from_wide_f16(_mm256_and_si256(as_ints(pairs), _mm256_set1_epi32(0xffff)));
+}
+static inline floats odd_f16(floats pairs) {
+  return from_wide_f16(_mm256_srli_epi32(as_ints(pairs), 16));
+}
+static inline floats even_bf16(floats pairs) {
+  return as_floats(_mm256_slli_epi32(as_ints(pairs), 16));
+}
+static inline floats odd_bf16(floats pairs) {
+  return as_floats(_mm256_and_si256(as_ints(pairs), _mm256_set1_epi32(-0x10000)));
+}
+
 /* --- Indices as 16-bit numbers --- */
 
 typedef __m256i words;
@@ -306,6 +361,12 @@ static inline ints remainder_of(ints t, floats inverse, ints length) {
   const ints q = _mm256_cvttps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(t), inverse));
   const ints r = sub_i(t, times_i(q, length));
   return least_u(r, sub_i(r, length));
+}
+
+static inline float sum_by_halves(floats v) {
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
 #endif

@@ -137,8 +137,8 @@ static inline floats add_above(floats sum, floats term, ints count, ints rank) {
 typedef __mmask16 truths;
 static inline truths none(void) { return 0; }
 static inline truths below(ints a, ints b) { return _mm512_cmplt_epu32_mask(a, b); }
-static inline truths either(truths a, truths b) { return a | b; }
-static inline truths both(truths a, truths b) { return a & b; }
+static inline truths either(truths a, truths b) { return _kor_mask16(a, b); }
+static inline truths both(truths a, truths b) { return _kand_mask16(a, b); }
 static inline bool every(truths a, int64_t count) {
   return (__mmask16)(a | ~first_lanes(count)) == 0xffff;
 }
@@ -267,6 +267,56 @@ static inline bool any_tiny(floats v) {
   return _mm512_cmplt_epu32_mask(less, _mm512_set1_epi32(0x21800000 - 1)) != 0;
 }
 
+/* --- The greatest of several --- */
+
+static inline truths is_greater(floats a, floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+static inline truths is_equal(floats a, floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+static inline truths is_unordered(floats a, floats b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q);
+}
+static inline truths is_less_i(ints a, ints b) { return _mm512_cmplt_epi32_mask(a, b); }
+static inline truths is_ahead(floats x, ints p, floats y, ints q) {
+  return either(is_greater(x, y), _mm512_mask_cmplt_epi32_mask(is_equal(x, y), p, q));
+}
+static inline truths is_nan_or_minus_zero(floats v) {
+  return _mm512_fpclass_ps_mask(v, 0x01 | 0x04 | 0x80); /* quiet NaN, -0, signalling NaN */
+}
+static inline floats greater_of(floats x, floats y) { return _mm512_max_ps(x, y); }
+static inline floats choose(truths t, floats yes, floats no) {
+  return _mm512_mask_mov_ps(no, t, yes);
+}
+static inline ints choose_i(truths t, ints yes, ints no) {
+  return _mm512_mask_mov_epi32(no, t, yes);
+}
+static inline ints permute_two_i(ints low, ints high, ints lane) {
+  return _mm512_permutex2var_epi32(low, lane, high);
+}
+/* Without optimisation gcc's gathers are macros that pass their mask, 0xffff, as a short: a warning about its header. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+static inline floats pick(const float *p, ints at) { return _mm512_i32gather_ps(at, p, 4); }
+static inline ints pick_i(const int32_t *p, ints at) { return _mm512_i32gather_epi32(at, p, 4); }
+#pragma GCC diagnostic pop
+static inline void store_i64(int64_t *p, ints v) {
+  _mm512_storeu_si512(p, _mm512_cvtepu32_epi64(_mm512_castsi512_si256(v)));
+  _mm512_storeu_si512(p + 8, _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(v, 1)));
+}
+static inline floats as_floats(ints v) { return _mm512_castsi512_ps(v); }
+static inline ints as_ints(floats v) { return _mm512_castps_si512(v); }
+
+static inline floats even_f16(floats pairs) {
+  return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(as_ints(pairs)));
+}
+static inline floats odd_f16(floats pairs) {
+  return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(as_ints(pairs), 16)));
+}
+static inline floats even_bf16(floats pairs) {
+  return as_floats(_mm512_slli_epi32(as_ints(pairs), 16));
+}
+static inline floats odd_bf16(floats pairs) {
+  return as_floats(_mm512_and_si512(as_ints(pairs), _mm512_set1_epi32(-0x10000)));
+}
+
 /* --- Indices as 16-bit numbers --- */
 
 typedef __m512i words;
@@ -293,6 +343,13 @@ static inline ints remainder_of(ints t, floats inverse, ints length) {
   const ints q = _mm512_cvttps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(t), inverse));
   const ints r = sub_i(t, times_i(q, length));
   return least_u(r, sub_i(r, length));
+}
+
+static inline float sum_by_halves(floats v) {
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
 #endif

@@ -267,6 +267,58 @@ static inline bool any_tiny(floats v) {
   return vmaxvq_u32(vbicq_u32(small, vceqq_f32(v, vdupq_n_f32(0)))) != 0;
 }
 
+/* --- The greatest of several --- */
+
+static inline truths is_greater(floats a, floats b) { return vcgtq_f32(a, b); }
+static inline truths is_equal(floats a, floats b) { return vceqq_f32(a, b); }
+static inline truths is_unordered(floats a, floats b) {
+  return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)));
+}
+static inline truths is_less_i(ints a, ints b) { return vcltq_s32(a, b); }
+static inline truths is_ahead(floats x, ints p, floats y, ints q) {
+  return either(is_greater(x, y), both(is_equal(x, y), is_less_i(p, q)));
+}
+static inline truths is_nan_or_minus_zero(floats v) {
+  const uint32x4_t minus_zero = vceqq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(0x80000000u));
+  return vornq_u32(minus_zero, vceqq_f32(v, v));
+}
+static inline floats greater_of(floats x, floats y) { return vbslq_f32(vcgtq_f32(x, y), x, y); }
+static inline floats choose(truths t, floats yes, floats no) { return vbslq_f32(t, yes, no); }
+static inline ints choose_i(truths t, ints yes, ints no) { return vbslq_s32(t, yes, no); }
+static inline ints permute_two_i(ints low, ints high, ints lane) {
+  return vreinterpretq_s32_f32(
+      permute_two(vreinterpretq_f32_s32(low), vreinterpretq_f32_s32(high), lane));
+}
+static inline floats pick(const float *p, ints at) {
+  const float lane[LANES] = {p[vgetq_lane_s32(at, 0)], p[vgetq_lane_s32(at, 1)],
+                             p[vgetq_lane_s32(at, 2)], p[vgetq_lane_s32(at, 3)]};
+  return vld1q_f32(lane);
+}
+static inline ints pick_i(const int32_t *p, ints at) {
+  const int32_t lane[LANES] = {p[vgetq_lane_s32(at, 0)], p[vgetq_lane_s32(at, 1)],
+                               p[vgetq_lane_s32(at, 2)], p[vgetq_lane_s32(at, 3)]};
+  return vld1q_s32(lane);
+}
+static inline void store_i64(int64_t *p, ints v) {
+  vst1q_s64(p, vmovl_s32(vget_low_s32(v)));
+  vst1q_s64(p + 2, vmovl_high_s32(v));
+}
+static inline floats as_floats(ints v) { return vreinterpretq_f32_s32(v); }
+static inline ints as_ints(floats v) { return vreinterpretq_s32_f32(v); }
+
+static inline floats even_f16(floats pairs) {
+  return from_f16(vmovn_u32(vreinterpretq_u32_f32(pairs)));
+}
+static inline floats odd_f16(floats pairs) {
+  return from_f16(vshrn_n_u32(vreinterpretq_u32_f32(pairs), 16));
+}
+static inline floats even_bf16(floats pairs) {
+  return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(pairs), 16));
+}
+static inline floats odd_bf16(floats pairs) {
+  return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(pairs), vdupq_n_u32(0xffff0000u)));
+}
+
 /* --- Indices as 16-bit numbers --- */
 
 typedef uint16x8_t words;
@@ -298,6 +350,11 @@ static inline ints remainder_of(ints t, floats inverse, ints length) {
   const ints q = vcvtq_s32_f32(vmulq_f32(vcvtq_f32_s32(t), inverse));
   const ints r = sub_i(t, times_i(q, length));
   return least_u(r, sub_i(r, length));
+}
+
+static inline float sum_by_halves(floats v) {
+  const float32x2_t two = vadd_f32(vget_low_f32(v), vget_high_f32(v));
+  return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
 }
 
 #endif

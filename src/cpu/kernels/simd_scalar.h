@@ -317,6 +317,99 @@ static inline bool any_tiny(floats v) {
   return tiny;
 }
 
+/* --- The greatest of several --- */
+
+/* Comparisons; those of floats are false where one is a NaN, except the last. */
+static inline truths is_greater(floats a, floats b) {
+  truths t;
+  EACH_LANE t.at[i] = a.at[i] > b.at[i];
+  return t;
+}
+static inline truths is_equal(floats a, floats b) {
+  truths t;
+  EACH_LANE t.at[i] = a.at[i] == b.at[i];
+  return t;
+}
+static inline truths is_unordered(floats a, floats b) {
+  truths t;
+  EACH_LANE t.at[i] = a.at[i] != a.at[i] || b.at[i] != b.at[i];
+  return t;
+}
+static inline truths is_less_i(ints a, ints b) {
+  EACH_LANE a.at[i] = a.at[i] < b.at[i];
+  return a;
+}
+/* Is x greater than y, or equal to it with p less than q? */
+static inline truths is_ahead(floats x, ints p, floats y, ints q) {
+  return either(is_greater(x, y), both(is_equal(x, y), is_less_i(p, q)));
+}
+/* Is v a NaN, or -0? */
+static inline truths is_nan_or_minus_zero(floats v) {
+  truths t;
+  EACH_LANE t.at[i] = v.at[i] != v.at[i] || pg_bits_of_float(v.at[i]) == 0x80000000u;
+  return t;
+}
+/* x where it is greater than y, else y, also where one is a NaN. */
+static inline floats greater_of(floats x, floats y) {
+  EACH_LANE y.at[i] = x.at[i] > y.at[i] ? x.at[i] : y.at[i];
+  return y;
+}
+static inline floats choose(truths t, floats yes, floats no) {
+  EACH_LANE no.at[i] = t.at[i] ? yes.at[i] : no.at[i];
+  return no;
+}
+static inline ints choose_i(truths t, ints yes, ints no) {
+  EACH_LANE no.at[i] = t.at[i] ? yes.at[i] : no.at[i];
+  return no;
+}
+static inline ints permute_two_i(ints low, ints high, ints lane) {
+  ints to;
+  EACH_LANE to.at[i] = lane.at[i] < LANES ? low.at[lane.at[i]] : high.at[lane.at[i] - LANES];
+  return to;
+}
+/* Lane i of the result is p[at[i]]. */
+static inline floats pick(const float *p, ints at) {
+  floats v;
+  EACH_LANE v.at[i] = p[at.at[i]];
+  return v;
+}
+static inline ints pick_i(const int32_t *p, ints at) {
+  ints v;
+  EACH_LANE v.at[i] = p[at.at[i]];
+  return v;
+}
+/* Stores numbers that are not negative as 64-bit ones. */
+static inline void store_i64(int64_t *p, ints v) { EACH_LANE p[i] = v.at[i]; }
+/* The same bits. */
+static inline floats as_floats(ints v) {
+  floats to;
+  memcpy(&to, &v, sizeof to);
+  return to;
+}
+static inline ints as_ints(floats v) {
+  ints to;
+  memcpy(&to, &v, sizeof to);
+  return to;
+}
+
+/* One of the two halves that each lane has (pairs_f16, pairs_bf16), widened. */
+static inline floats even_f16(floats pairs) {
+  EACH_LANE pairs.at[i] = pg_float_of_fp16((uint16_t)pg_bits_of_float(pairs.at[i]));
+  return pairs;
+}
+static inline floats odd_f16(floats pairs) {
+  EACH_LANE pairs.at[i] = pg_float_of_fp16((uint16_t)(pg_bits_of_float(pairs.at[i]) >> 16));
+  return pairs;
+}
+static inline floats even_bf16(floats pairs) {
+  EACH_LANE pairs.at[i] = pg_float_of_bf16((uint16_t)pg_bits_of_float(pairs.at[i]));
+  return pairs;
+}
+static inline floats odd_bf16(floats pairs) {
+  EACH_LANE pairs.at[i] = pg_float_of_bf16((uint16_t)(pg_bits_of_float(pairs.at[i]) >> 16));
+  return pairs;
+}
+
 /* --- Indices as 16-bit numbers --- */
 
 typedef uint16_t words; /* 2 * LANES times the same number */
@@ -343,6 +436,13 @@ static inline ints remainder_of(ints t, floats inverse, ints length) {
   EACH_LANE q.at[i] = (int32_t)(int64_t)((float)t.at[i] * inverse.at[i]);
   const ints r = sub_i(t, times_i(q, length));
   return least_u(r, sub_i(r, length));
+}
+
+/* Adds the upper half of the lanes to the lower half, until one is left. */
+static inline float sum_by_halves(floats v) {
+  for (int half = LANES / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) v.at[i] += v.at[i + half];
+  return v.at[0];
 }
 
 #endif

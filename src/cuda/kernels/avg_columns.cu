@@ -326,9 +326,10 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const int64_t widest = 1 << 28; /* rows of less than 2^32 bytes */
   if (!fits_avg_planes(*problem) || !f.in.all || !f.out.all || p.w.in >= widest) return false;
   if (p.d.in != p.d.out || f.d_windows != 1 || p.d.pad != 0) return false;
-  *tiling = tile_avg_planes(f);
   avg_columns_launch c = {};
-  return plan_launch(*problem, &c);
+  if (!plan_launch(*problem, &c)) return false;
+  *tiling = tile_avg_planes(f);
+  return true;
 }
 
 template <int STRIDE, int PAD, bool ONE_DIVISOR, bool PAIRS, typename E>

@@ -184,9 +184,9 @@ static bool has_dense_channels(const pg_problem &problem) {
 
 static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_facts &f = problem->facts;
-  *tiling = tile_avg_planes(f);
   if (!pg_is_one_window(&f.pool.d) || !pg_is_one_window(&f.pool.h) || !pg_is_one_window(&f.pool.w))
     return false;
+  *tiling = tile_avg_planes(f);
   return has_dense_channels(*problem) || (f.in.planes && f.planes >= LEAST_PLANES);
 }
 

@@ -394,9 +394,10 @@ static bool fits_rows(const pg_problem &problem) {
 }
 
 static bool fits(const pg_problem *problem, pg_tiling *tiling) {
-  *tiling = tile_avg_planes(problem->facts);
   avg_staged_launch l = {};
-  return plan_staged(*problem, &l) && !fits_rows(*problem);
+  if (!plan_staged(*problem, &l) || fits_rows(*problem)) return false;
+  *tiling = tile_avg_planes(problem->facts);
+  return true;
 }
 
 template <int WINDOWS, int DEEP, typename E>

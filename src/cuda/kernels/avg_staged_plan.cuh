@@ -152,16 +152,21 @@ static bool cut_staged_boxes(const pg_problem &problem, avg_staged_launch *l) {
 
 /* --- Lanes --- */
 
-static int64_t threads_of(int64_t lanes, int64_t units) { return rounded_up(lanes * units, 32); }
+/* Whole warps. */
+static int64_t threads_of(int64_t lanes, int64_t units) { return (lanes * units + 31) & ~31; }
 
-/* Units that a block walks at once: so many that few lanes have none. */
+/* Units that a block walks at once: so many that few lanes have none.  Up to 256 numbers are tried,
+ * which is most of what a plan takes. */
 static int64_t units_at_once(int64_t lanes) {
-  int64_t best = 1;
-  for (int64_t units = 2; threads_of(lanes, units) <= USUAL_STAGED_THREADS; units++) {
-    const bool few = threads_of(lanes, best) < USUAL_STAGED_THREADS / 2;
-    if (few || units * threads_of(lanes, best) >= best * threads_of(lanes, units)) best = units;
+  int64_t best = 1, best_threads = threads_of(lanes, best);
+  for (int64_t units = 2;; units++) {
+    const int64_t threads = threads_of(lanes, units);
+    if (threads > USUAL_STAGED_THREADS) return best;
+    const bool few = best_threads < USUAL_STAGED_THREADS / 2;
+    if (!few && units * best_threads < best * threads) continue;
+    best = units;
+    best_threads = threads;
   }
-  return best;
 }
 
 /* Segments of a box, so that there is a unit for all lanes. */

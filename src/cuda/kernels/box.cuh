@@ -17,10 +17,13 @@ struct pg_divider {
   uint32_t by, magic, shift;
 };
 
+/* A launch makes up to twenty of these, so powers of two, of which many are, do without the
+ * division: their m is 1. */
 static inline pg_divider divider_of(int64_t by) {
-  pg_divider d = {by < 1 ? 1u : (uint32_t)by, 0, 0};
-  while (((uint64_t)1 << d.shift) < d.by) d.shift++;
-  d.magic = (uint32_t)(((((uint64_t)1 << d.shift) - d.by) << 32) / d.by + 1);
+  pg_divider d = {by < 1 ? 1u : (uint32_t)by, 1, 0};
+  if (d.by > 1) d.shift = 32 - (uint32_t)__builtin_clz(d.by - 1);
+  const uint64_t power = (uint64_t)1 << d.shift;
+  if (power != d.by) d.magic = (uint32_t)(((power - d.by) << 32) / d.by + 1);
   return d;
 }
 

@@ -23,13 +23,14 @@
 /* An axis whose products may need 64 bits, because it is adaptive and long. */
 struct max_axis : pg_axis_32 {
   bool is_long;
-  double per_in, per_out; /* 1 / in, 1 / out */
+  double per_in, per_out; /* if it is: 1 / in, 1 / out */
 };
 
 static inline max_axis max_axis_of(const pg_axis &a) {
   max_axis b = {};
   (pg_axis_32 &)b = axis_32(a);
   b.is_long = b.stride == 0 && !fits_32_bits(a);
+  if (!b.is_long) return b;
   b.per_in = 1.0 / (double)a.in;
   b.per_out = 1.0 / (double)a.out;
   return b;

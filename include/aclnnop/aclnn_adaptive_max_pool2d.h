@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Max pooling over height and width to a given size, with the positions of the maxima.
+ *
+ *     outputOut[n, c, o] = the greatest cell in the window of o
+ *     indicesOut[n, c, o] = h * W + w of that cell in the plane (n, c), for NHWC too
+ *
+ * The window of output o of an axis with I cells and O outputs is [floor(o * I / O),
+ * ceil((o + 1) * I / O)).
+ * Of equal cells the first one in row-major order counts, and +0 equals -0. A NaN counts more than
+ * any number; of several the last one counts. */
+
+#ifndef PG_ACLNN_ADAPTIVE_MAX_POOL2D_H_
+#define PG_ACLNN_ADAPTIVE_MAX_POOL2D_H_
+
+#include "aclnn/aclnn_base.h"
+#include "aclnn_util.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Checks the call and plans it; touches no data.
+ *
+ *   self        FLOAT, FLOAT16, BF16 or DOUBLE; [N,] C, H, W, or with format NHWC [N,] H, W, C;
+ * every axis but the first has a cell at least outputSize  2 positive values (Ho, Wo) outputOut
+ * self's type; [N,] C, Ho, Wo or [N,] Ho, Wo, C; written everywhere indicesOut  INT64; outputOut's
+ * shape; written everywhere
+ *
+ * All three have the same format: ND, NCHW, NCL or NHWC, with DOUBLE NCHW or NHWC. Any strides and
+ * offsets that are not negative; the elements of what is written must not share memory. If self has
+ * an empty first axis, nothing is written.
+ * 161001: an argument is NULL. 561103: a format that is not allowed, or outputs that do not have
+ * the size of outputSize. 161002: anything else. aclGetRecentErrMsg() has the sentence that says
+ * what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment it is printed. */
+ACLNN_API aclnnStatus aclnnAdaptiveMaxPool2dGetWorkspaceSize(
+    const aclTensor *self, const aclIntArray *outputSize, aclTensor *outputOut,
+    aclTensor *indicesOut, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/* Queues the work on the stream (NULL: the default stream) and returns. Afterwards the executor is
+ * spent and tensors may be destroyed; the memory behind them must live until the stream has passed.
+ * 161001: executor NULL, workspace NULL with a size, or a tensor without data address. 161002:
+ * workspaceSize below what the first phase asked for, outputOut or indicesOut overlapping another
+ * tensor, or a view that leaves its allocation. 561000: spent executor. 361001: the stream refused.
+ */
+ACLNN_API aclnnStatus aclnnAdaptiveMaxPool2d(void *workspace, uint64_t workspaceSize,
+                                             aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
