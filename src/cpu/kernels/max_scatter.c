@@ -59,11 +59,12 @@ static double windows_of(const struct pg_axis *axis) {
 
 /* Are so few cells named that it pays to handle these alone, and to move elements to them?  The
  * oftener outputs meet, the fewer (measured): each then waits until the one before it is in its
- * cell. */
+ * cell.  And the fewer where moved elements must then be copied past the caches. */
 static bool names_few(const struct pg_facts *f) {
   if (ELEMENT_IS_FLOAT || f->outputs == 0) return f->outputs <= f->cells / FEW;
   const double windows = windows_of(&f->pool.d) * windows_of(&f->pool.h) * windows_of(&f->pool.w);
-  return (double)f->cells >= (12 + 4 * windows) * (double)f->outputs;
+  const int alone = pg_prefers_nontemporal(f->grad_in_bytes) ? 16 : 12;
+  return (double)f->cells >= (alone + 4 * windows) * (double)f->outputs;
 }
 
 static struct scatter *begin_scatter(const struct pg_task *task, const struct pg_scratch *scratch) {
