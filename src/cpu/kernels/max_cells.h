@@ -43,7 +43,7 @@ struct cells {
   } box;
   int64_t late_count;
   /* Latecomers, each with its element in the upper half and its place in the lower one. */
-  uint32_t late[ELEMENT_IS_FLOAT ? 1 : MOST_NAMED + 4];
+  uint32_t late[ELEMENT_IS_FLOAT ? 1 : MOST_NAMED + LANES];
   /* Of a block of outputs: gradients as floats, or as elements; and the places that they name. */
   _Alignas(LINE) float grad[BLOCK + LANES];
   _Alignas(LINE) element exact[BLOCK + LANES];
@@ -112,19 +112,14 @@ static inline __attribute__((always_inline)) uint16_t move_one(uint16_t *cell, u
 }
 
 /* Notes the latecomers of a block.  In the loop that moves outputs this would take long: where to
- * note the next one is known only when all cells before it have been read. */
+ * note the next one is known only when all cells before it have been read.  Nor can it be foreseen
+ * which outputs they are, so nothing branches. */
 static inline void note_latecomers(struct cells *k, const uint16_t *value, int64_t count) {
-  int64_t late = k->late_count;
-  for (int64_t i = 0; i < count; i += 4) {
-    uint64_t four;
-    memcpy(&four, k->old + i, sizeof four);
-    if (four == 0) continue;
-    for (int64_t j = i; j < i + 4; j++) {
-      k->late[late] = (uint32_t)value[j] << 16 | k->place[j];
-      late += k->old[j] != 0;
-    }
+  for (int64_t i = 0; i < count; i += LANES) {
+    const truths is_late = below(all_i(0), load_words(k->old + i));
+    const ints output = add_i(as_ints(load_bf16(value + i)), load_words(k->place + i));
+    k->late_count += store_true(k->late + k->late_count, output, is_late);
   }
-  k->late_count = late;
 }
 
 /* To be called when places of outputs have been found. */
@@ -136,7 +131,7 @@ static inline void keep_places(struct cells *k, int64_t count) {
 
 /* To be called when a block of outputs has been moved. */
 static inline void end_moved(struct cells *k, const uint16_t *value, int64_t count) {
-  for (int64_t i = count; i % 4 != 0; i++) k->old[i] = 0;
+  for (int64_t i = count; i % LANES != 0; i++) k->old[i] = 0;
   note_latecomers(k, value, count);
 }
 

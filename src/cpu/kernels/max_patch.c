@@ -25,7 +25,6 @@ enum {
   MOST_CHANNELS = 2048,
   MOST_CELLS = 32768, /* of a box: so many can be scattered plane by plane */
   SUMS = 96 << 10,    /* that are kept aside: the elements of a box */
-  NAMED = 16 << 10,   /* places that are known to have a sum */
   AT_ONCE = 128,      /* outputs whose places are computed before they are added */
   /* Cells for each output from which on this is faster than sums that are written (measured). */
   IF_MOVED = 3,
@@ -51,13 +50,10 @@ struct max_patch {
   int64_t elements; /* cells times channels */
   int64_t cleared;  /* elements that have been set to 0 */
   int64_t due;      /* elements that should be set to 0 by now */
-  int64_t zeros;    /* so many sums are 0 between two boxes */
-  int64_t named;    /* places in named[], or more if it is full */
   _Alignas(LINE) int32_t channel[MOST_CHANNELS + LANES]; /* of outputs that follow each other */
   _Alignas(LINE) int32_t place[AT_ONCE + LANES];
   _Alignas(LINE) float grad[AT_ONCE + LANES];
   _Alignas(LINE) element rounded[AT_ONCE + LANES];
-  _Alignas(LINE) int32_t names[ELEMENT_IS_FLOAT ? 1 : NAMED];
   _Alignas(LINE) float sums[ELEMENT_IS_FLOAT ? 1 : SUMS];
 };
 _Static_assert(sizeof(struct max_patch) <= PG_SCRATCH_METHOD, "patching needs more scratch");
@@ -129,12 +125,14 @@ static inline __attribute__((always_inline)) bool find_places(struct max_patch *
 }
 
 /* Those of the places that are in the box, with their outputs, move to the front. */
-static int64_t keep_inside(struct max_patch *k, const float *grad, int64_t count) {
+static int64_t keep_inside(struct max_patch *k, int64_t count) {
+  const ints end = all_i((int32_t)k->elements), lanes = load_i32(lane_numbers);
   int64_t kept = 0;
-  for (int64_t i = 0; i < count; i++) {
-    k->place[kept] = k->place[i];
-    k->grad[kept] = grad[i];
-    kept += k->place[i] < k->elements;
+  for (int64_t i = 0; i < count; i += LANES) {
+    const ints place = load_i32(k->place + i), grad = as_ints(load_f32(k->grad + i));
+    const truths inside = both(below(place, end), below(lanes, all_i((int32_t)(count - i))));
+    store_true(k->place + kept, place, inside);
+    kept += store_true(k->grad + kept, grad, inside);
   }
   return kept;
 }
@@ -165,36 +163,36 @@ static bool move_outputs(struct max_patch *k, const float *grad, int64_t count) 
   return before == 0;
 }
 
+/* A cell that is 0 has no sum yet, or one of 0: sums of 16-bit elements that are not 0 do not round
+ * to 0.  So nobody has to set sums to 0.  While outputs are added their cells only have to be other
+ * than 0. */
 static void add_aside(struct max_patch *k, const float *grad, int64_t count) {
   element *to = k->to;
   const int32_t *place = k->place;
-  const bool room = k->named + count <= NAMED;
-  add_in_place(k->sums, place, grad, count);
 #pragma GCC unroll 8
-  for (int64_t i = 0; i < count; i++) k->grad[i] = k->sums[place[i]];
+  for (int64_t i = 0; i < count; i++) {
+    int32_t bits;
+    float sum;
+    memcpy(&bits, k->sums + place[i], sizeof bits);
+    bits &= -(int32_t)(to[place[i]] != 0); /* a branch could not be predicted */
+    memcpy(&sum, &bits, sizeof sum);
+    k->grad[i] = k->sums[place[i]] = sum + grad[i];
+    to[place[i]] = (element)1;
+  }
   round_some(k, k->grad, count);
 #pragma GCC unroll 8
   for (int64_t i = 0; i < count; i++) to[place[i]] = k->rounded[i];
-  if (room) memcpy(k->names + k->named, place, (size_t)count * sizeof *place);
-  k->named = room ? k->named + count : NAMED + 1;
-}
-
-/* Sets the sums that are not 0 to 0. */
-static void clear_sums(struct max_patch *k) {
-  if (k->named > NAMED)
-    memset(k->sums, 0, (size_t)k->elements * sizeof *k->sums);
-  else
-    for (int64_t i = 0; i < k->named; i++) k->sums[k->names[i]] = 0;
-  k->named = 0;
 }
 
 /* Adds outputs whose places are known. */
 static bool add_outputs(struct max_patch *k, const struct run *o, bool inside) {
-  const float *grad = widened(o->grad, o->count, 0, k->grad);
+  const float *grad = k->grad;
   int64_t count = o->count;
-  if (!inside) {
-    count = keep_inside(k, grad, count);
-    grad = k->grad;
+  if (inside) {
+    grad = widened(o->grad, count, 0, k->grad);
+  } else {
+    widen(o->grad, 1, count, 0, k->grad);
+    count = keep_inside(k, count);
   }
   if (ELEMENT_IS_FLOAT)
     add_in_place((float *)(void *)k->to, k->place, grad, count);
@@ -283,16 +281,10 @@ static bool patch_part(struct max_patch *k, const struct pg_box *box, int64_t pl
       fine = !pg_is_stopped(k->scratch) &&
              add_rows(k, &t, od, (struct pg_range){oh, least(t.oh.end, oh + at_once)});
   clear_until(k, k->elements);
-  if (!ELEMENT_IS_FLOAT) clear_sums(k);
   return fine;
 }
 
 static bool patch_box(struct max_patch *k, const struct pg_box *box) {
-  const int64_t sums = box->cells * k->planes;
-  if (!ELEMENT_IS_FLOAT && !k->apart && k->zeros < sums) {
-    memset(k->sums + k->zeros, 0, (size_t)(sums - k->zeros) * sizeof *k->sums);
-    k->zeros = sums;
-  }
   for (int64_t i = 0; i < box->planes; i += k->planes)
     if (!patch_part(k, box, box->first + i)) return pg_is_stopped(k->scratch);
   return true;
@@ -314,7 +306,6 @@ static void patch_items(const void *args, int64_t begin, int64_t end, struct pg_
   k->planes = k->pool->c;
   k->apart = windows_are_apart(facts);
   k->per_output = facts->cells / most(1, facts->outputs) + 1;
-  k->zeros = k->named = 0;
   for (int64_t i = 0; i < k->planes; i++) k->channel[i] = (int32_t)i;
   for (int64_t i = 0; i < LANES; i++) k->channel[k->planes + i] = (int32_t)(i % k->planes);
   for (int64_t item = begin; item < end && !pg_is_stopped(scratch); item++) {

@@ -59,11 +59,12 @@ static double windows_of(const struct pg_axis *axis) {
 
 /* Are so few cells named that it pays to handle these alone, and to move elements to them?  The
  * oftener outputs meet, the fewer (measured): each then waits until the one before it is in its
- * cell. */
+ * cell.  And the fewer where moved elements must then be copied past the caches. */
 static bool names_few(const struct pg_facts *f) {
   if (ELEMENT_IS_FLOAT || f->outputs == 0) return f->outputs <= f->cells / FEW;
   const double windows = windows_of(&f->pool.d) * windows_of(&f->pool.h) * windows_of(&f->pool.w);
-  return (double)f->cells >= (16 + 4 * windows) * (double)f->outputs;
+  const int alone = pg_prefers_nontemporal(f->grad_in_bytes) ? 16 : 12;
+  return (double)f->cells >= (alone + 4 * windows) * (double)f->outputs;
 }
 
 static struct scatter *begin_scatter(const struct pg_task *task, const struct pg_scratch *scratch) {
@@ -437,6 +438,15 @@ static int64_t cells_at_once(const struct pg_facts *f) {
   return ELEMENT_IS_FLOAT ? CELLS_AT_ONCE : most(CELLS_AT_ONCE / 2, least(CELLS_AT_ONCE, shared));
 }
 
+/* The most cells of a box.  FLOAT that is computed in gradInput needs no scratch memory.  There
+ * each of two threads has a box: with more of them, the outputs whose windows hang over a box would
+ * cost more than further threads gain. */
+static int64_t most_cells(const struct pg_facts *f) {
+  const bool in_place =
+      ELEMENT_IS_FLOAT && f->in.planes && !pg_prefers_nontemporal(f->grad_in_bytes);
+  return in_place ? most(MOST_CELLS, pg_mul_or_most(f->planes, f->cells) / 2) : MOST_CELLS;
+}
+
 /* Boxes of whole planes fit into the first-level cache, unless the planes do not.  Where few cells
  * are named nothing is done in most of them, and the largest planes are not cut.  Where windows
  * overlap, boxes are many times as high as windows, so that few windows hang over them. */
@@ -445,7 +455,7 @@ static bool scatter_fits(const struct pg_problem *problem, struct pg_tiling *til
   int64_t cells = LEAST_CELLS_APART;
   if (f->outputs > 0 && (f->d_windows > 1 || f->h_windows > 1)) cells = LEAST_CELLS;
   if (names_few(f) && f->planes >= LEAST_PLANES) cells = MOST_CELLS;
-  if (f->outputs > 0) cells = least(MOST_CELLS, most(cells, 8 * window_cells(&f->pool)));
+  if (f->outputs > 0) cells = least(most_cells(f), most(cells, 8 * window_cells(&f->pool)));
   *tiling = f->cells <= cells ? pg_tile_planes(&f->pool, cells_at_once(f))
                               : pg_tile_flat(&f->pool, cells);
   return true;

@@ -338,6 +338,18 @@ static inline void store_words(uint16_t *p, ints v) {
   const __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
   _mm_storeu_si128((void *)p, _mm256_castsi256_si128(both));
 }
+static inline ints load_words(const uint16_t *p) {
+  return _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)p));
+}
+static inline int64_t store_true(void *to, ints v, truths a) {
+  const uint32_t lanes = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(a));
+  int32_t at[LANES];
+  store_i32(at, v);
+  char *next = to;
+  for (uint32_t left = lanes; left != 0; left &= left - 1, next += sizeof *at)
+    memcpy(next, at + __builtin_ctz(left), sizeof *at);
+  return __builtin_popcount(lanes);
+}
 static inline floats add_equal_words(floats sum, floats term, const uint16_t *p, words x) {
   const __m128i equal =
       _mm_cmpeq_epi16(_mm_loadu_si128((const void *)p), _mm256_castsi256_si128(x));

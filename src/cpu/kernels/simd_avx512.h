@@ -325,6 +325,13 @@ static inline words all_words(int32_t x) { return _mm512_set1_epi16((short)x); }
 static inline void store_words(uint16_t *p, ints v) {
   _mm256_storeu_si256((void *)p, _mm512_cvtepi32_epi16(v));
 }
+static inline ints load_words(const uint16_t *p) {
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)p));
+}
+static inline int64_t store_true(void *to, ints v, truths a) {
+  _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(a, v)); /* to memory it would take long */
+  return __builtin_popcount(a);
+}
 static inline floats add_equal_words(floats sum, floats term, const uint16_t *p, words x) {
   const __m256i index = _mm256_loadu_si256((const void *)p);
   return _mm512_mask_add_ps(sum, _mm256_cmpeq_epi16_mask(index, _mm512_castsi512_si256(x)), sum,

@@ -326,6 +326,22 @@ static inline words all_words(int32_t x) { return vdupq_n_u16((uint16_t)x); }
 static inline void store_words(uint16_t *p, ints v) {
   vst1_u16(p, vmovn_u32(vreinterpretq_u32_s32(v)));
 }
+static inline ints load_words(const uint16_t *p) {
+  return vreinterpretq_s32_u32(vmovl_u16(vld1_u16(p)));
+}
+static inline int64_t store_true(void *to, ints v, truths a) {
+  int32_t at[LANES];
+  uint32_t is[LANES];
+  vst1q_s32(at, v);
+  vst1q_u32(is, a);
+  char *next = to;
+  for (int i = 0; i < LANES; i++)
+    if (is[i] != 0) {
+      memcpy(next, at + i, sizeof *at);
+      next += sizeof *at;
+    }
+  return (next - (char *)to) / (int64_t)sizeof *at;
+}
 /* A 16-bit truth as a 32-bit one. */
 static inline uint32x4_t wide_truth(uint16x4_t equal) {
   return vreinterpretq_u32_s32(vmovl_s16(vreinterpret_s16_u16(equal)));

@@ -423,6 +423,22 @@ typedef uint16_t words; /* 2 * LANES times the same number */
 static inline words all_words(int32_t x) { return (uint16_t)x; }
 /* Stores the low halves. */
 static inline void store_words(uint16_t *p, ints v) { EACH_LANE p[i] = (uint16_t)v.at[i]; }
+/* 16-bit numbers without a sign. */
+static inline ints load_words(const uint16_t *p) {
+  ints v;
+  EACH_LANE v.at[i] = p[i];
+  return v;
+}
+/* Stores the lanes that are true one behind the other, and says how many they are.  What `to`
+ * points to may be of any type; up to LANES places are written. */
+static inline int64_t store_true(void *to, ints v, truths a) {
+  char *next = to;
+  EACH_LANE if (a.at[i] != 0) {
+    memcpy(next, v.at + i, sizeof v.at[i]);
+    next += sizeof v.at[i];
+  }
+  return (next - (char *)to) / (int64_t)sizeof v.at[0];
+}
 /* Adds the terms of the lanes in which the numbers from p on are x. */
 static inline floats add_equal_words(floats sum, floats term, const uint16_t *p, words x) {
   EACH_LANE if (p[i] == x) sum.at[i] += term.at[i];
