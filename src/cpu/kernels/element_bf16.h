@@ -12,6 +12,7 @@ typedef float sum_type;
 typedef packed_bf16 packed;
 enum { ELEMENT_MAY_BE_TINY = 1 /* less than 2^-60, and not 0 */ };
 enum { ELEMENT_IS_FLOAT = 0 };
+enum { INFINITY_BITS = 0x7f80 };
 
 static inline sum_type widen_one(element x) { return pg_float_of_bf16(x); }
 static inline bool is_nan(sum_type x) { return x != x; }

@@ -12,6 +12,7 @@ typedef float sum_type;
 typedef packed_f32 packed;
 enum { ELEMENT_MAY_BE_TINY = 1 /* less than 2^-60, and not 0 */ };
 enum { ELEMENT_IS_FLOAT = 1 };
+enum { INFINITY_BITS = 0 /* only halves have keys */ };
 
 static inline sum_type widen_one(element x) { return x; }
 static inline bool is_nan(sum_type x) { return x != x; }

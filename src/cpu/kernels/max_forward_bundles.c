@@ -5,9 +5,10 @@
  * has the same cell of all planes.  Then windows of any kind are compared in full vectors, first
  * along W, once for all windows that share a row, and then along H and D.  Which cells and rows
  * these are is in two tables; a window that has fewer than others looks several times at its last
- * one.  LANES outputs are transposed back at once. */
+ * one.  LANES outputs are transposed back at once.  Elements of 16 bits are compared as keys, whose
+ * positions are those in the plane. */
 #include "core/checked.h"
-#include "cpu/kernels/max_forward_keep.h"
+#include "cpu/kernels/max_forward_keys.h"
 
 enum {
   MOST = 1024,          /* cells of a plane, outputs, or windows along W of all rows */
@@ -50,41 +51,36 @@ static inline SPECIALISED truths transpose_cells(struct bundles *k, const elemen
   return strange;
 }
 
-/* The same for TWO_VECTORS cells of 16 bits, two of which are transposed as one. */
-static inline SPECIALISED truths transpose_pairs(struct bundles *k, const element *in, int64_t i,
-                                                 int64_t planes) {
+/* The same for keys of up to TWO_VECTORS cells, two of which are transposed as one. */
+static inline SPECIALISED void transpose_keys(struct bundles *k, const element *in, int64_t i,
+                                              int64_t count, int64_t planes) {
   const int64_t next = LANES * k->cells * (int64_t)sizeof *in;
   floats v[LANES];
-  truths strange = none();
   for (int64_t j = 0; j < LANES; j++) {
     const element *p = in + least(j, planes - 1) * k->cells + i;
-    memcpy(&v[j], p, sizeof v[j]);
+    const shorts key = load_keys(p, count);
+    memcpy(&v[j], &key, sizeof key);
     __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)next), 0, 2);
   }
   transpose(v);
   for (int64_t j = 0; j < LANES; j++) {
-    const floats even = even_elements(v[j]), odd = odd_elements(v[j]);
-    strange = either(strange, is_unordered(even, odd));
-    k->cell[i + 2 * j] = even;
-    k->cell[i + 2 * j + 1] = odd;
+    const int32_t at = KEY_POSITIONS - 1 - (int32_t)(i + 2 * j);
+    k->cell[i + 2 * j] = as_floats(add_i(as_ints(even_bf16(v[j])), all_i(at)));
+    k->cell[i + 2 * j + 1] = as_floats(add_i(as_ints(odd_bf16(v[j])), all_i(at - 1)));
   }
-  return strange;
 }
 
-static bool read_pairs(struct bundles *k, const element *in, int64_t planes) {
-  truths strange = none();
+static void read_keys(struct bundles *k, const element *in, int64_t planes) {
   int64_t i = 0;
   for (; i + TWO_VECTORS <= k->cells; i += TWO_VECTORS)
-    strange = either(strange, transpose_pairs(k, in, i, planes));
-  if (k->cells - i > LANES)
-    strange = either(strange, transpose_pairs(k, in, k->cells - TWO_VECTORS, planes));
-  else if (k->cells > i)
-    strange = either(strange, transpose_cells(k, in, k->cells - LANES, LANES, planes));
-  return nowhere(strange);
+    transpose_keys(k, in, i, TWO_VECTORS, planes);
+  if (i < k->cells && i > 0)
+    transpose_keys(k, in, k->cells - TWO_VECTORS, TWO_VECTORS, planes);
+  else if (i == 0)
+    transpose_keys(k, in, 0, k->cells, planes);
 }
 
 static bool read_bundle(struct bundles *k, const element *in, int64_t planes) {
-  if (!ELEMENT_IS_FLOAT && k->cells >= TWO_VECTORS) return read_pairs(k, in, planes);
   truths strange = none();
   int64_t i = 0;
   for (; i + LANES <= k->cells; i += LANES)
@@ -98,11 +94,15 @@ static bool read_bundle(struct bundles *k, const element *in, int64_t planes) {
 
 /* --- Windows --- */
 
-/* Looks at cells of which is known whether there are NaNs among them. */
+/* Looks at cells of which is known whether there are NaNs among them, or at keys. */
 static inline SPECIALISED void look_at_cell(struct greatest *g, floats x, ints at,
                                             const enum care care) {
   if (care == CAREFUL) {
     replace(g, replaces_carefully(g, x, at), x, at);
+    return;
+  }
+  if (care == KEYS) {
+    g->v = as_floats(greater_i(as_ints(x), as_ints(g->v)));
     return;
   }
   if (care == POSITIONS) g->at = choose_i(is_greater(x, g->v), at, g->at);
@@ -128,18 +128,23 @@ static inline SPECIALISED void compare_rows(struct bundles *k, const int taps,
   struct greatest *to = k->row;
   for (int32_t row = 0; row < (int32_t)k->rows; row++) {
     const int32_t *tap = k->w_tap;
-    for (int64_t i = 0; i < outputs; i++, tap += count)
-      *to++ = compare_cells(k, row * width, tap, taps, care);
+    for (int64_t i = 0; i < outputs; i++, tap += count) {
+      const struct greatest g = compare_cells(k, row * width, tap, taps, care);
+      to->v = g.v;
+      if (care != KEYS) to->at = g.at;
+      to++;
+    }
   }
 }
 
 /* Compares what was found in the rows of a window. */
 static inline SPECIALISED struct greatest look_at_window(const struct bundles *k, int64_t ow,
                                                          const int32_t *tap, const enum care care) {
-  struct greatest g = k->row[ow + tap[0]];
+  const struct greatest *first = &k->row[ow + tap[0]];
+  struct greatest g = {first->v, care == KEYS ? all_i(0) : first->at};
   for (int64_t i = 1; i < k->row_taps; i++) {
     const struct greatest *x = &k->row[ow + tap[i]];
-    look_at_cell(&g, x->v, x->at, care);
+    look_at_cell(&g, x->v, care == KEYS ? all_i(0) : x->at, care);
   }
   return g;
 }
@@ -160,9 +165,18 @@ static inline SPECIALISED void put_positions(struct bundles *k, int64_t i, float
   }
 }
 
+static inline SPECIALISED void put_by_keys(struct bundles *k, int64_t i, floats key[LANES],
+                                           const int index_bytes, struct doubts *doubts) {
+  const struct place to = {k->out, k->index};
+  transpose(key);
+  for (int64_t j = 0; j < LANES; j++)
+    put_keys(&to, i + j * k->outputs, as_ints(key[j]), all_i(KEY_POSITIONS - 1), index_bytes,
+             doubts);
+}
+
 /* Finds LANES outputs of each plane, or all if there are fewer, from the i-th on. */
 static inline SPECIALISED void make_outputs(struct bundles *k, int64_t i, const int index_bytes,
-                                            const enum care care) {
+                                            const enum care care, struct doubts *doubts) {
   const int64_t count = least(k->outputs, LANES), width = k->pool->w.out;
   const int32_t *tap = k->row_tap + i / width * k->row_taps;
   floats v[LANES], at[LANES];
@@ -175,12 +189,17 @@ static inline SPECIALISED void make_outputs(struct bundles *k, int64_t i, const 
     tap += k->row_taps;
   }
   for (int64_t j = count; j < LANES; j++) v[j] = at[j] = zeros();
+  if (care == KEYS) {
+    put_by_keys(k, i, v, index_bytes, doubts);
+    return;
+  }
   put_values(k, k->out + i, v);
   if (index_bytes != 0) put_positions(k, i, at, index_bytes);
 }
 
-static inline SPECIALISED void make_bundle(struct bundles *k, const int index_bytes,
-                                           const enum care care) {
+static inline SPECIALISED struct doubts make_bundle(struct bundles *k, const int index_bytes,
+                                                    const enum care care) {
+  struct doubts doubts = no_doubts();
   int64_t i = 0;
   if (k->w_taps == 2 && care != CAREFUL)
     compare_rows(k, 2, care);
@@ -188,8 +207,33 @@ static inline SPECIALISED void make_bundle(struct bundles *k, const int index_by
     compare_rows(k, 3, care);
   else
     compare_rows(k, 0, care);
-  for (; i + LANES <= k->outputs; i += LANES) make_outputs(k, i, index_bytes, care);
-  if (i < k->outputs) make_outputs(k, i == 0 ? 0 : k->outputs - LANES, index_bytes, care);
+  for (; i + LANES <= k->outputs; i += LANES) make_outputs(k, i, index_bytes, care, &doubts);
+  if (i < k->outputs) make_outputs(k, i == 0 ? 0 : k->outputs - LANES, index_bytes, care, &doubts);
+  return doubts;
+}
+
+/* Makes a bundle of floats, unless there are NaNs in it. */
+static bool make_by_floats(struct bundles *k, const element *in, int64_t planes) {
+  const int64_t bytes = k->args->index_bytes;
+  if (!read_bundle(k, in, planes)) return false;
+  if (bytes == 8)
+    make_bundle(k, 8, POSITIONS);
+  else if (bytes == 4)
+    make_bundle(k, 4, POSITIONS);
+  else
+    make_bundle(k, 0, VALUES);
+  return true;
+}
+
+/* The same with keys, unless there are NaNs or -0. */
+static bool make_by_keys(struct bundles *k, const element *in, int64_t planes) {
+  const int64_t bytes = k->args->index_bytes;
+  read_keys(k, in, planes);
+  const struct doubts doubts = bytes == 8   ? make_bundle(k, 8, KEYS)
+                               : bytes == 4 ? make_bundle(k, 4, KEYS)
+                                            : make_bundle(k, 0, KEYS);
+  if (has_nan(&doubts)) return false;
+  return nowhere(doubts.zero) || !has_minus_zero(in, planes * k->cells);
 }
 
 /* Makes a bundle in which there are NaNs.  Their positions are needed in any case. */
@@ -208,14 +252,8 @@ static void make_planes(struct bundles *k, int64_t first, int64_t planes) {
   const struct pg_max_forward *a = k->args;
   const element *in = (const element *)a->in + first * k->cells;
   const int64_t results = planes * k->outputs, bytes = a->index_bytes;
-  if (!read_bundle(k, in, planes))
-    make_bundle_carefully(k, in, planes);
-  else if (bytes == 8)
-    make_bundle(k, 8, POSITIONS);
-  else if (bytes == 4)
-    make_bundle(k, 4, POSITIONS);
-  else
-    make_bundle(k, 0, VALUES);
+  const bool by_keys = !ELEMENT_IS_FLOAT && make_by_keys(k, in, planes);
+  if (!by_keys && !make_by_floats(k, in, planes)) make_bundle_carefully(k, in, planes);
   slab_append(&k->results.out, (element *)a->out + first * k->outputs, (const char *)k->out,
               results * (int64_t)sizeof(element));
   if (bytes > 0)
@@ -224,12 +262,6 @@ static void make_planes(struct bundles *k, int64_t first, int64_t planes) {
 }
 
 /* --- The method --- */
-
-/* The most cells of an axis that a window has. */
-static int64_t most_taps(const struct pg_axis *axis) {
-  if (axis->kernel == 0) return least(axis->in, pg_ceil_div(axis->in, axis->out) + 1);
-  return least(axis->kernel, (axis->in - 1) / axis->dilation + 1);
-}
 
 /* The i-th cell of a window, or its last. */
 static int32_t tap_of(struct pg_taps taps, int64_t i) {

@@ -4,17 +4,19 @@
  * A vector has LANES channels of an output.  The cells of its window are looked at one after the
  * other, for several vectors at once, so that positions are counted once for all of them and
  * comparisons do not wait for each other.  Each output is finished in registers, and results follow
- * each other in memory. */
+ * each other in memory.  Elements of 16 bits are compared as keys, whose positions are counted from
+ * the first cell of the window. */
 #include "core/checked.h"
-#include "cpu/kernels/max_forward_keep.h"
+#include "cpu/kernels/max_forward_keys.h"
 
 enum {
   ITEM_BYTES = 64 << 10, /* of cells that an item reads, about */
   WIDTH = 1024,          /* the most outputs of a row in an item */
   AT_ONCE = 4,           /* vectors, */
   CHANNELS_AT_ONCE = AT_ONCE * LANES,
-  SOON = 16 << 10, /* bytes further on are cells that are prefetched */
-  PIECE = 512      /* results that are put in their place at once */
+  KEYS_AT_ONCE = AT_ONCE / 2, /* vectors of TWO_VECTORS channels */
+  SOON = 16 << 10,            /* bytes further on are cells that are prefetched */
+  PIECE = 512                 /* results that are put in their place at once */
 };
 
 /* The cells of a window along W. */
@@ -27,6 +29,7 @@ struct channels {
   const struct pg_max_forward *args;
   const struct pg_scratch *scratch;
   bool dense;        /* the outputs of a row follow each other */
+  bool keys;         /* elements are compared as keys */
   struct pg_range c; /* the channels of a box */
   struct pg_range w; /* whose taps these are */
   struct taps taps[WIDTH];
@@ -112,11 +115,96 @@ static inline SPECIALISED void make_vectors(const struct channels *k, const stru
       make_carefully(k, w, c + (int64_t)j * LANES, to, i + (int64_t)j * LANES);
 }
 
+/* --- Windows by keys --- */
+
+/* Finds the greatest keys of a window in some vectors of TWO_VECTORS channels, from channel c on.
+ */
+static inline SPECIALISED void find_keys(const struct window *k, int64_t c, shorts *v, shorts *at,
+                                         const int vectors, const bool positions) {
+  const shorts step = all_shorts(k->w_at);
+  int64_t looked = 1; /* at the first cell */
+  for (int j = 0; j < vectors; j++) {
+    v[j] = load_keys(k->first + c + (int64_t)j * TWO_VECTORS, TWO_VECTORS);
+    at[j] = all_shorts(KEY_POSITIONS - 1);
+  }
+  for (int64_t d = 0; d < k->d; d++)
+    for (int64_t h = 0; h < k->h && !pg_is_stopped(k->scratch); h++, looked = 0) {
+      const element *cell = k->first + c + d * k->d_step + h * k->h_step + looked * k->w_step;
+      const int64_t steps = d * k->d_at + h * k->h_at + looked * k->w_at;
+      shorts cell_at = all_shorts(KEY_POSITIONS - 1 - (int32_t)steps);
+      for (int64_t w = looked; w < k->w; w++, cell += k->w_step) {
+        for (int j = 0; j < vectors; j++) {
+          const element *from = cell + (int64_t)j * TWO_VECTORS;
+          const shorts x = load_keys(from, TWO_VECTORS);
+          __builtin_prefetch((const void *)((uintptr_t)from + SOON), 0, 2);
+          if (positions) at[j] = choose_greater(x, v[j], cell_at, at[j]);
+          v[j] = greater_short(x, v[j]);
+        }
+        cell_at = sub_shorts(cell_at, step);
+      }
+    }
+}
+
+/* Is there a -0 in some vectors of TWO_VECTORS channels of a window? */
+static inline SPECIALISED bool has_minus_zero_in_window(const struct window *k, int64_t c,
+                                                        const int vectors) {
+  shorts greatest = all_shorts(0);
+  for (int64_t d = 0; d < k->d; d++)
+    for (int64_t h = 0; h < k->h; h++) {
+      const element *cell = k->first + c + d * k->d_step + h * k->h_step;
+      for (int64_t w = 0; w < k->w; w++, cell += k->w_step)
+        for (int64_t j = 0; j < vectors; j++)
+          greatest = look_for_minus_zero(greatest, cell + j * TWO_VECTORS, TWO_VECTORS);
+    }
+  return was_minus_zero(greatest);
+}
+
+/* Finds the results of some vectors of TWO_VECTORS channels, as make_vectors does. */
+static inline SPECIALISED void make_by_keys(const struct channels *k, const struct window *w,
+                                            int64_t c, const struct place *to, int64_t i,
+                                            const int vectors, const int index_bytes) {
+  const int64_t channels = (int64_t)vectors * TWO_VECTORS;
+  const ints origin = all_i(w->at + KEY_POSITIONS - 1);
+  shorts v[KEYS_AT_ONCE], at[KEYS_AT_ONCE];
+  struct doubts doubts = no_doubts();
+  find_keys(w, c, v, at, vectors, index_bytes > 0);
+  for (int j = 0; j < vectors; j++) {
+    const ints low = join_low(v[j], at[j]), high = join_high(v[j], at[j]);
+    put_keys(to, i + (int64_t)j * TWO_VECTORS, low, origin, index_bytes, &doubts);
+    put_keys(to, i + (int64_t)j * TWO_VECTORS + LANES, high, origin, index_bytes, &doubts);
+  }
+  if (__builtin_expect(nowhere(doubts.zero) && !has_nan(&doubts), 1)) return;
+  if (!has_nan(&doubts) && !has_minus_zero_in_window(w, c, vectors)) return;
+  for (int64_t j = 0; j < channels; j += LANES)
+    make_vectors(k, w, c + j, to, i + j, 1, index_bytes);
+}
+
+/* make_channels with keys, for TWO_VECTORS channels or more. */
+static inline SPECIALISED void make_channels_by_keys(const struct channels *k,
+                                                     const struct window *w, struct pg_range c,
+                                                     const struct place *to, int64_t i,
+                                                     const int index_bytes) {
+  const int64_t at_once = (int64_t)KEYS_AT_ONCE * TWO_VECTORS;
+  i -= c.begin;
+  for (; c.end - c.begin >= at_once; c.begin += at_once)
+    make_by_keys(k, w, c.begin, to, i + c.begin, KEYS_AT_ONCE, index_bytes);
+  for (; c.begin < c.end; c.begin += TWO_VECTORS) {
+    c.begin = least(c.begin, c.end - TWO_VECTORS);
+    make_by_keys(k, w, c.begin, to, i + c.begin, 1, index_bytes);
+  }
+}
+
+/* --- Outputs --- */
+
 /* Finds the results of the channels [begin, end) of an output, LANES or more of them, and puts them
  * in their place from the i-th on.  The last vector may have some channels once more. */
 static inline SPECIALISED void make_channels(const struct channels *k, const struct window *w,
                                              struct pg_range c, const struct place *to, int64_t i,
                                              const int index_bytes) {
+  if (!ELEMENT_IS_FLOAT && k->keys && c.end - c.begin >= TWO_VECTORS) {
+    make_channels_by_keys(k, w, c, to, i, index_bytes);
+    return;
+  }
   i -= c.begin;
   for (; c.end - c.begin >= CHANNELS_AT_ONCE; c.begin += CHANNELS_AT_ONCE)
     make_vectors(k, w, c.begin, to, i + c.begin, AT_ONCE, index_bytes);
@@ -231,6 +319,7 @@ static void channels_last_items(const void *args, int64_t begin, int64_t end,
   struct channels *k = scratch->room;
   const struct pg_pooling *p = &task->problem.facts.pool, grid = pg_output_grid(p);
   k->pool = p;
+  k->keys = keys_fit(p);
   k->args = &task->problem.args.max_forward;
   k->scratch = scratch;
   k->dense = k->args->out_strides.of[PG_W] == p->c &&

@@ -13,8 +13,9 @@
 #include "cpu/kernels/specialised.h"
 #include "cpu/method.h"
 
-/* What is looked at: values alone, values and positions, or both and NaNs as well. */
-enum care { VALUES, POSITIONS, CAREFUL };
+/* What is looked at: values alone, values and positions, both and NaNs as well, or keys, which are
+ * positions with an element above them (max_forward_keys.h). */
+enum care { VALUES, POSITIONS, CAREFUL, KEYS };
 
 /* The greatest cells so far, and where they are in their planes. */
 struct greatest {
@@ -51,7 +52,9 @@ static inline SPECIALISED truths look_at_next(struct greatest *g, floats x, ints
  * counts, so where there are no positions there must be no -0. */
 static inline SPECIALISED void look_at_any(struct greatest *g, floats x, ints at,
                                            const enum care care) {
-  if (care == VALUES)
+  if (care == KEYS)
+    g->at = greater_i(at, g->at);
+  else if (care == VALUES)
     g->v = greater_of(x, g->v);
   else if (care == POSITIONS)
     replace(g, is_ahead(x, at, g->v, g->at), x, at);

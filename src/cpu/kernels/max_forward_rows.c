@@ -17,75 +17,13 @@
  *
  * Of equal cells the one with the lesser position counts, which is the first in row-major order.
  * Short rows are piled: several rows of outputs, also of several planes, count as one, so that
- * vectors are full. */
-#include <stddef.h>
-
-#include "core/checked.h"
-#include "cpu/kernels/max_forward_keep.h"
+ * vectors are full.  Elements of 16 bits are compared as keys (max_forward_keys.h). */
+#include "cpu/kernels/max_forward_tables.h"
 
 enum {
   ITEM_BYTES = 32 << 10, /* of cells that an item reads, about */
-  PILE_ROWS = 16,        /* the most rows of outputs in a pile */
-  PILE_OUTPUTS = 1024,   /* the most outputs, */
-  PILE_COLUMNS = 2048,   /* and of columns, if it has more than one row */
-  COLUMNS = 8192,        /* the most columns */
-  TABLE = 32 << 10,      /* the most entries of the table */
-  MOST_CHANNELS = 4 * LANES,
   SOON = 16 << 10 /* bytes further on are cells that are prefetched, into the second-level cache */
 };
-
-/* How LANES columns are loaded: they follow each other, they are within two vectors or four, or
- * anywhere. */
-enum reach { ONE_LOAD, TWO_VECTORS_WIDE, FOUR_VECTORS_WIDE, ANYWHERE };
-
-/* The rows of cells from which a row of columns is computed. */
-struct source {
-  const element *plane;         /* where the plane begins, and */
-  const element *first;         /* the first of the rows, at the first column */
-  int64_t d, h, d_step, h_step; /* how many there are, and how far apart */
-  int32_t at, d_at, h_at;       /* the position of the first column, if it were column 0 */
-  bool goes_on;                 /* a whole vector may be read, though the row is shorter */
-};
-
-/* The outputs of a plane: where its cells are, the offsets of its first output in the tensors, and
- * the slices of the window. */
-struct outputs {
-  const element *cells;
-  int64_t out, index;
-  struct pg_taps d;
-};
-
-struct max_rows {
-  const struct pg_scratch *scratch;
-  const struct pg_task *task;
-  const struct pg_pooling *pool;
-  const struct pg_max_forward *args;
-  int64_t unit;          /* elements of a cell: channels, or 1 */
-  bool dense;            /* all outputs follow each other */
-  const element *in_end; /* the end of all cells if they follow each other, else NULL */
-  struct pg_range h;     /* outputs along H, */
-  struct pg_taps h_taps[PG_BOX_ROWS]; /* and the rows of their windows */
-  /* Of a table. */
-  struct pg_range w;       /* the outputs along W that it is for */
-  struct pg_range columns; /* those of their windows */
-  int64_t width, outputs;  /* elements of these columns and outputs in a row */
-  int64_t pitch;           /* from one row of columns to the next: whole vectors */
-  int64_t taps;            /* the most columns of a window */
-  int64_t most_rows;       /* in a pile */
-  /* Of a pile. */
-  int64_t rows;
-  int64_t out, index; /* offsets of its first output */
-  struct source source[PILE_ROWS];
-  enum reach reach[PILE_OUTPUTS];     /* of each vector of outputs */
-  int32_t base[TABLE / LANES];        /* of each tap of a vector: the least of its columns */
-  _Alignas(LINE) int32_t lane[TABLE]; /* the columns, less their base */
-  _Alignas(LINE) int32_t column[COLUMNS + LANES]; /* of each element */
-  _Alignas(LINE) float value[COLUMNS + 4 * LANES];
-  _Alignas(LINE) int32_t position[COLUMNS + 4 * LANES];
-  int32_t found[PILE_OUTPUTS + LANES];
-  struct results results;
-};
-_Static_assert(sizeof(struct max_rows) <= PG_SCRATCH_METHOD, "rows need more scratch");
 
 /* --- Columns --- */
 
@@ -159,6 +97,79 @@ static inline SPECIALISED truths reduce_pile(struct max_rows *k, const enum care
   return strange;
 }
 
+/* --- Columns by keys --- */
+
+/* Reduces the rows of a source to keys in TWO_VECTORS columns or fewer, from the i-th element on;
+ * `rows` as above. */
+static inline SPECIALISED void reduce_to_keys(struct max_rows *k, const struct source *s, int64_t i,
+                                              int64_t count, int64_t to, const int rows,
+                                              const bool positions) {
+  const int64_t h_count = rows > 0 ? rows : s->h, d_count = rows > 0 ? 1 : s->d;
+  const element *slice = s->first + i;
+  shorts v = load_keys(slice, count), at = all_shorts(positions ? -1 : 0);
+  if (rows > 0 && rows < 3) prefetch_cells(slice);
+  int32_t slice_at = -1;
+  for (int64_t d = 0, h = 1; d < d_count; d++, h = 0, slice += s->d_step, slice_at -= s->d_at) {
+    const element *row = slice + h * s->h_step;
+    int32_t row_at = slice_at - (int32_t)h * s->h_at;
+    for (; h < h_count; h++, row += s->h_step, row_at -= s->h_at) {
+      const shorts x = load_keys(row, count);
+      prefetch_cells(row);
+      if (positions) at = choose_greater(x, v, all_shorts(row_at), at);
+      v = greater_short(x, v);
+    }
+  }
+  if (positions) at = sub_shorts(at, load_shorts(k->number + i));
+  store_i32(k->position + to + i, join_low(v, at));
+  store_i32(k->position + to + i + LANES, join_high(v, at));
+}
+
+static inline SPECIALISED void reduce_row_to_keys(struct max_rows *k, const struct source *s,
+                                                  int64_t to, const int rows,
+                                                  const bool positions) {
+  const int64_t width = k->width;
+  if (width < TWO_VECTORS) {
+    reduce_to_keys(k, s, 0, s->goes_on ? TWO_VECTORS : width, to, rows, positions);
+    return;
+  }
+  for (int64_t i = 0; i + TWO_VECTORS <= width; i += TWO_VECTORS) {
+    if (rows == 0 && pg_is_stopped(k->scratch)) break;
+    reduce_to_keys(k, s, i, TWO_VECTORS, to, rows, positions);
+  }
+  if (width % TWO_VECTORS != 0)
+    reduce_to_keys(k, s, width - TWO_VECTORS, TWO_VECTORS, to, rows, positions);
+}
+
+/* Rows follow each other, so what one stores behind its last column the next one overwrites. */
+static inline SPECIALISED void reduce_pile_to_keys(struct max_rows *k, const bool positions) {
+  for (int64_t row = 0; row < k->rows; row++) {
+    const struct source copy = k->source[row], *s = &copy;
+    const int64_t to = row * k->pitch;
+    if (s->d > 1 || s->h > 3)
+      reduce_row_to_keys(k, s, to, 0, positions);
+    else if (s->h == 3)
+      reduce_row_to_keys(k, s, to, 3, positions);
+    else if (s->h == 2)
+      reduce_row_to_keys(k, s, to, 2, positions);
+    else
+      reduce_row_to_keys(k, s, to, 1, positions);
+    const ints origin = all_i(s->at + (int32_t)k->columns.begin + KEY_POSITIONS - 1);
+    for (int64_t i = 0; positions && i < k->outputs; i += LANES)
+      store_i32(k->origin + row * k->outputs + i, origin);
+  }
+}
+
+/* Is there a -0 among the cells of the pile? */
+static bool has_minus_zero_in_pile(const struct max_rows *k) {
+  for (int64_t row = 0; row < k->rows; row++) {
+    const struct source *s = &k->source[row];
+    for (int64_t d = 0; d < s->d; d++)
+      for (int64_t h = 0; h < s->h; h++)
+        if (has_minus_zero(s->first + d * s->d_step + h * s->h_step, k->width)) return true;
+  }
+  return false;
+}
+
 /* --- Windows --- */
 
 /* The columns of one tap. */
@@ -167,19 +178,19 @@ static inline SPECIALISED struct greatest load_columns(const struct max_rows *k,
                                                        const enum care care) {
   const float *v = k->value + k->base[tap];
   const int32_t *p = k->position + k->base[tap];
-  struct greatest x = {.at = all_i(0)};
+  struct greatest x = {zeros(), all_i(0)};
   if (reach == ONE_LOAD) {
-    x.v = load_f32(v);
+    if (care != KEYS) x.v = load_f32(v);
     if (care != VALUES) x.at = load_i32(p);
     return x;
   }
   const ints lane = load_i32(k->lane + tap * LANES);
   if (reach == ANYWHERE) {
-    x.v = pick(v, lane);
+    if (care != KEYS) x.v = pick(v, lane);
     if (care != VALUES) x.at = pick_i(p, lane);
     return x;
   }
-  x.v = permute_two(load_f32(v), load_f32(v + LANES), lane);
+  if (care != KEYS) x.v = permute_two(load_f32(v), load_f32(v + LANES), lane);
   if (care != VALUES) x.at = permute_two_i(load_i32(p), load_i32(p + LANES), lane);
   if (reach == TWO_VECTORS_WIDE) return x;
   const ints further = sub_i(lane, all_i(TWO_VECTORS));
@@ -187,7 +198,7 @@ static inline SPECIALISED struct greatest load_columns(const struct max_rows *k,
   v += TWO_VECTORS;
   p += TWO_VECTORS;
   const ints beyond = choose_i(near, all_i(0), further);
-  x.v = choose(near, x.v, permute_two(load_f32(v), load_f32(v + LANES), beyond));
+  if (care != KEYS) x.v = choose(near, x.v, permute_two(load_f32(v), load_f32(v + LANES), beyond));
   if (care != VALUES)
     x.at = choose_i(near, x.at, permute_two_i(load_i32(p), load_i32(p + LANES), beyond));
   return x;
@@ -206,9 +217,11 @@ static inline SPECIALISED struct greatest compare_columns(const struct max_rows 
   return g;
 }
 
-static inline SPECIALISED void make_outputs_of(struct max_rows *k, const struct place *to,
+/* Says whether results by keys are right. */
+static inline SPECIALISED bool make_outputs_of(struct max_rows *k, const struct place *to,
                                                const int taps, const int index_bytes,
                                                const enum care care) {
+  struct doubts doubts = no_doubts();
   const int64_t vectors = pg_ceil_div(k->rows * k->outputs, LANES);
   for (int64_t i = 0; i < vectors; i++) {
     struct greatest g;
@@ -220,19 +233,22 @@ static inline SPECIALISED void make_outputs_of(struct max_rows *k, const struct 
       g = compare_columns(k, i, 0, FOUR_VECTORS_WIDE, care);
     else
       g = compare_columns(k, i, 0, ANYWHERE, care);
+    if (care == KEYS) {
+      put_keys(to, i * LANES, g.at, load_i32(k->origin + i * LANES), index_bytes, &doubts);
+      continue;
+    }
     put_results(to, i * LANES, &g, index_bytes);
     if (care == CAREFUL) store_i32(k->found + i * LANES, g.at);
   }
+  if (care != KEYS || (nowhere(doubts.zero) && !has_nan(&doubts))) return true;
+  return !has_nan(&doubts) && !has_minus_zero_in_pile(k);
 }
 
-static inline SPECIALISED void make_outputs(struct max_rows *k, const struct place *to,
+static inline SPECIALISED bool make_outputs(struct max_rows *k, const struct place *to,
                                             const int index_bytes, const enum care care) {
-  if (k->taps == 2 && care != CAREFUL)
-    make_outputs_of(k, to, 2, index_bytes, care);
-  else if (k->taps == 3 && care != CAREFUL)
-    make_outputs_of(k, to, 3, index_bytes, care);
-  else
-    make_outputs_of(k, to, 0, index_bytes, care);
+  if (k->taps == 2 && care != CAREFUL) return make_outputs_of(k, to, 2, index_bytes, care);
+  if (k->taps == 3 && care != CAREFUL) return make_outputs_of(k, to, 3, index_bytes, care);
+  return make_outputs_of(k, to, 0, index_bytes, care);
 }
 
 /* --- Piles --- */
@@ -251,18 +267,37 @@ static void make_pile_carefully(struct max_rows *k, const struct place *to) {
   copy_nans(k, to);
 }
 
+static inline SPECIALISED bool make_by_keys(struct max_rows *k, const struct place *to,
+                                            const int index_bytes) {
+  reduce_pile_to_keys(k, index_bytes > 0);
+  return make_outputs(k, to, index_bytes, KEYS);
+}
+
+/* False: there are NaNs or -0, and the pile has to be made in another way. */
+static bool make_pile_by_keys(struct max_rows *k, const struct place *to) {
+  const int index_bytes = k->args->index_bytes;
+  return index_bytes == 0   ? make_by_keys(k, to, 0)
+         : index_bytes == 4 ? make_by_keys(k, to, 4)
+                            : make_by_keys(k, to, 8);
+}
+
+static void make_pile_by_floats(struct max_rows *k, const struct place *to) {
+  const int index_bytes = k->args->index_bytes;
+  if (index_bytes == 0 && nowhere(reduce_pile(k, VALUES)))
+    make_outputs(k, to, 0, VALUES);
+  else if (index_bytes == 4 && nowhere(reduce_pile(k, POSITIONS)))
+    make_outputs(k, to, 4, POSITIONS);
+  else if (index_bytes == 8 && nowhere(reduce_pile(k, POSITIONS)))
+    make_outputs(k, to, 8, POSITIONS);
+  else
+    make_pile_carefully(k, to);
+}
+
 static void make_pile(struct max_rows *k) {
   if (k->rows == 0) return;
-  const int index_bytes = k->args->index_bytes;
   const struct place to = results_place(&k->results, k->out, k->index);
-  if (index_bytes == 0 && nowhere(reduce_pile(k, VALUES)))
-    make_outputs(k, &to, 0, VALUES);
-  else if (index_bytes == 4 && nowhere(reduce_pile(k, POSITIONS)))
-    make_outputs(k, &to, 4, POSITIONS);
-  else if (index_bytes == 8 && nowhere(reduce_pile(k, POSITIONS)))
-    make_outputs(k, &to, 8, POSITIONS);
-  else
-    make_pile_carefully(k, &to);
+  const bool by_keys = !ELEMENT_IS_FLOAT && k->keys && make_pile_by_keys(k, &to);
+  if (!by_keys) make_pile_by_floats(k, &to);
   results_advance(&k->results, k->rows * k->outputs);
   k->rows = 0;
 }
@@ -287,7 +322,7 @@ static void add_row(struct max_rows *k, const struct outputs *o, int64_t od, int
   to->d_at = (int32_t)(o->d.step * k->pool->h.in * k->pool->w.in);
   to->h_at = (int32_t)(h.step * k->pool->w.in);
   const element *last = to->first + (to->d - 1) * to->d_step + (to->h - 1) * to->h_step;
-  to->goes_on = k->in_end != NULL && k->in_end - last >= LANES;
+  to->goes_on = k->in_end != NULL && k->in_end - last >= (k->keys ? TWO_VECTORS : LANES);
   if (k->rows == k->most_rows) make_pile(k);
 }
 
@@ -302,123 +337,6 @@ static void add_plane(struct max_rows *k, const struct pg_box *b, int64_t plane)
     o.d = pg_window_taps(&k->pool->d, od);
     for (int64_t oh = b->h.begin; oh < b->h.end; oh++) add_row(k, &o, od, oh);
   }
-}
-
-/* --- Tables --- */
-
-/* Writes the columns of one output, which is an element of the pile, for each tap. */
-static void set_lane(struct max_rows *k, int64_t output, struct pg_taps t, int64_t begin) {
-  int32_t *lane = k->lane + output / LANES * k->taps * LANES + output % LANES;
-  for (int64_t tap = 0; tap < k->taps; tap++, lane += LANES) {
-    const int64_t column = t.first + least(tap, t.count - 1) * t.step - k->columns.begin;
-    *lane = (int32_t)(begin + column * k->unit);
-  }
-}
-
-/* Writes the columns of all outputs.  Lanes behind the last output have its columns. */
-static void set_lanes(struct max_rows *k) {
-  const int64_t outputs = k->most_rows * k->outputs;
-  for (int64_t w = 0; w < pg_length(k->w); w++) {
-    const struct pg_taps t = pg_window_taps(&k->pool->w, k->w.begin + w);
-    for (int64_t row = 0; row < k->most_rows; row++)
-      for (int64_t c = 0; c < k->unit; c++)
-        set_lane(k, row * k->outputs + w * k->unit + c, t, row * k->pitch + c);
-    for (int64_t i = outputs; w == pg_length(k->w) - 1 && i < round_up(outputs); i++)
-      set_lane(k, i, t, (k->most_rows - 1) * k->pitch + k->unit - 1);
-  }
-}
-
-/* Finds out how far apart the columns of a tap are, and writes them less their base. */
-static enum reach set_base(struct max_rows *k, int64_t tap) {
-  int32_t *lane = k->lane + tap * LANES, base = lane[0], last = lane[0];
-  bool follow = true;
-  for (int64_t i = 1; i < LANES; i++) {
-    base = lane[i] < base ? lane[i] : base;
-    last = lane[i] > last ? lane[i] : last;
-    follow = follow && lane[i] == lane[i - 1] + 1;
-  }
-  for (int64_t i = 0; i < LANES; i++) lane[i] -= base;
-  k->base[tap] = base;
-  if (follow) return ONE_LOAD;
-  return last - base < TWO_VECTORS       ? TWO_VECTORS_WIDE
-         : last - base < 2 * TWO_VECTORS ? FOUR_VECTORS_WIDE
-                                         : ANYWHERE;
-}
-
-/* The last vector of a pile may have lanes behind its last output, whose columns were not written
- * then.  Nobody uses what comes of them, but it must come of numbers. */
-static void clear_columns(struct max_rows *k) {
-  const size_t columns = (size_t)(k->most_rows * k->pitch + 4 * (int64_t)LANES);
-  memset(k->value, 0, columns * sizeof *k->value);
-  memset(k->position, 0, columns * sizeof *k->position);
-}
-
-static void make_table(struct max_rows *k) {
-  const int64_t vectors = pg_ceil_div(k->most_rows * k->outputs, LANES);
-  clear_columns(k);
-  for (int64_t i = 0, c = 0, column = k->columns.begin; i < k->width + LANES; i++) {
-    k->column[i] = (int32_t)column;
-    if (++c < k->unit) continue;
-    c = 0;
-    column++;
-  }
-  set_lanes(k);
-  for (int64_t vector = 0; vector < vectors; vector++) {
-    k->reach[vector] = ONE_LOAD;
-    for (int64_t tap = 0; tap < k->taps; tap++) {
-      const enum reach reach = set_base(k, vector * k->taps + tap);
-      if (reach > k->reach[vector]) k->reach[vector] = reach;
-    }
-  }
-}
-
-/* The columns from the first of the windows of some outputs to the last. */
-static struct pg_range columns_of(const struct pg_axis *axis, struct pg_range outputs) {
-  const struct pg_range all = {pg_window(axis, outputs.begin).begin,
-                               pg_window(axis, outputs.end - 1).end};
-  return pg_window_clip(axis, all);
-}
-
-/* The most columns that a window has. */
-static int64_t most_taps(const struct pg_axis *axis) {
-  if (axis->kernel == 0) return least(axis->in, pg_ceil_div(axis->in, axis->out) + 1);
-  return least(axis->kernel, (axis->in - 1) / axis->dilation + 1);
-}
-
-/* Can a pile have so many rows of so many outputs, with so many columns? */
-static bool is_in_limits(int64_t rows, int64_t outputs, int64_t columns, int64_t taps) {
-  return rows * outputs <= PILE_OUTPUTS && rows * columns <= (rows > 1 ? PILE_COLUMNS : COLUMNS) &&
-         round_up(rows * outputs) <= TABLE / taps;
-}
-
-/* As many rows as fill vectors, and more if these are few. */
-static int64_t rows_of_pile(const struct max_rows *k) {
-  enum { FEW = 8 }; /* vectors */
-  int64_t rows = 1;
-  while (rows < PILE_ROWS &&
-         (rows * k->outputs < FEW * (int64_t)LANES || rows * k->outputs % LANES > 0) &&
-         is_in_limits(2 * rows, k->outputs, k->pitch, k->taps))
-    rows *= 2;
-  return rows;
-}
-
-static void set_width(struct max_rows *k, struct pg_range w) {
-  if (k->w.begin == w.begin && k->w.end == w.end) return;
-  k->w = w;
-  k->columns = columns_of(&k->pool->w, w);
-  k->width = pg_length(k->columns) * k->unit;
-  k->pitch = round_up(k->width);
-  k->outputs = pg_length(w) * k->unit;
-  k->taps = most_taps(&k->pool->w);
-  k->most_rows = k->dense && pg_length(w) == k->pool->w.out ? rows_of_pile(k) : 1;
-  make_table(k);
-}
-
-static void set_height(struct max_rows *k, struct pg_range h) {
-  if (k->h.begin == h.begin && k->h.end == h.end) return;
-  k->h = h;
-  for (int64_t oh = h.begin; oh < h.end; oh++)
-    k->h_taps[oh - h.begin] = pg_window_taps(&k->pool->h, oh);
 }
 
 /* --- The method --- */
@@ -454,6 +372,7 @@ static void begin_items(struct max_rows *k, const struct pg_task *task,
   k->args = &task->problem.args.max_forward;
   k->unit = f->neighbours ? f->pool.c : 1;
   k->dense = contiguity_of_outputs(&task->problem).all;
+  k->keys = keys_fit(k->pool);
   k->in_end = f->in.all ? (const element *)k->args->in + f->planes * f->cells : NULL;
   k->w = k->h = (struct pg_range){0, 0};
   k->rows = 0;

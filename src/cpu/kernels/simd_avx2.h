@@ -381,4 +381,34 @@ static inline float sum_by_halves(floats v) {
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
+/* --- Vectors of 2 * LANES 16-bit numbers --- */
+
+typedef __m256i shorts;
+static inline shorts all_shorts(int32_t x) { return _mm256_set1_epi16((short)x); }
+static inline shorts load_shorts(const uint16_t *p) { return _mm256_loadu_si256((const void *)p); }
+static inline shorts load_part_shorts(const uint16_t *p, int64_t count) {
+  uint16_t part[2 * LANES] = {0};
+  memcpy(part, p, (size_t)count * sizeof *p);
+  return load_shorts(part);
+}
+static inline shorts sub_shorts(shorts a, shorts b) { return _mm256_sub_epi16(a, b); }
+static inline shorts greater_short(shorts a, shorts b) { return _mm256_max_epi16(a, b); }
+static inline shorts choose_greater(shorts x, shorts y, shorts yes, shorts no) {
+  return _mm256_blendv_epi8(no, yes, _mm256_cmpgt_epi16(x, y));
+}
+static inline shorts flip_negative(shorts v) {
+  return _mm256_xor_si256(v, _mm256_srli_epi16(_mm256_srai_epi16(v, 15), 1));
+}
+static inline ints join_low(shorts upper, shorts lower) {
+  return _mm256_permute2x128_si256(_mm256_unpacklo_epi16(lower, upper),
+                                   _mm256_unpackhi_epi16(lower, upper), 0x20);
+}
+static inline ints join_high(shorts upper, shorts lower) {
+  return _mm256_permute2x128_si256(_mm256_unpacklo_epi16(lower, upper),
+                                   _mm256_unpackhi_epi16(lower, upper), 0x31);
+}
+static inline ints greater_i(ints a, ints b) { return _mm256_max_epi32(a, b); }
+static inline ints upper_short(ints v) { return _mm256_srai_epi32(v, 16); }
+static inline ints lower_short(ints v) { return _mm256_and_si256(v, _mm256_set1_epi32(0xffff)); }
+
 #endif

@@ -360,4 +360,37 @@ static inline float sum_by_halves(floats v) {
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
+/* --- Vectors of 2 * LANES 16-bit numbers --- */
+
+typedef __m512i shorts;
+static inline shorts all_shorts(int32_t x) { return _mm512_set1_epi16((short)x); }
+static inline shorts load_shorts(const uint16_t *p) { return _mm512_loadu_si512(p); }
+static inline shorts load_part_shorts(const uint16_t *p, int64_t count) {
+  return _mm512_maskz_loadu_epi16((__mmask32)((UINT64_C(1) << count) - 1), p);
+}
+static inline shorts sub_shorts(shorts a, shorts b) { return _mm512_sub_epi16(a, b); }
+static inline shorts greater_short(shorts a, shorts b) { return _mm512_max_epi16(a, b); }
+static inline shorts choose_greater(shorts x, shorts y, shorts yes, shorts no) {
+  return _mm512_mask_mov_epi16(no, _mm512_cmpgt_epi16_mask(x, y), yes);
+}
+static inline shorts flip_negative(shorts v) {
+  const __m512i sign = _mm512_srai_epi16(v, 15);
+  return _mm512_ternarylogic_epi64(v, sign, all_shorts(0x7fff), 0x78); /* v ^ (sign & 0x7fff) */
+}
+static inline ints join_low(shorts upper, shorts lower) {
+  const __m512i lanes =
+      _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
+                       37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+  return _mm512_permutex2var_epi16(lower, lanes, upper);
+}
+static inline ints join_high(shorts upper, shorts lower) {
+  const __m512i lanes =
+      _mm512_set_epi16(63, 31, 62, 30, 61, 29, 60, 28, 59, 27, 58, 26, 57, 25, 56, 24, 55, 23, 54,
+                       22, 53, 21, 52, 20, 51, 19, 50, 18, 49, 17, 48, 16);
+  return _mm512_permutex2var_epi16(lower, lanes, upper);
+}
+static inline ints greater_i(ints a, ints b) { return _mm512_max_epi32(a, b); }
+static inline ints upper_short(ints v) { return _mm512_srai_epi32(v, 16); }
+static inline ints lower_short(ints v) { return _mm512_and_si512(v, _mm512_set1_epi32(0xffff)); }
+
 #endif

@@ -373,4 +373,32 @@ static inline float sum_by_halves(floats v) {
   return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
 }
 
+/* --- Vectors of 2 * LANES 16-bit numbers --- */
+
+typedef int16x8_t shorts;
+static inline shorts all_shorts(int32_t x) { return vdupq_n_s16((int16_t)x); }
+static inline shorts load_shorts(const uint16_t *p) { return vreinterpretq_s16_u16(vld1q_u16(p)); }
+static inline shorts load_part_shorts(const uint16_t *p, int64_t count) {
+  uint16_t part[2 * LANES] = {0};
+  memcpy(part, p, (size_t)count * sizeof *p);
+  return load_shorts(part);
+}
+static inline shorts sub_shorts(shorts a, shorts b) { return vsubq_s16(a, b); }
+static inline shorts greater_short(shorts a, shorts b) { return vmaxq_s16(a, b); }
+static inline shorts choose_greater(shorts x, shorts y, shorts yes, shorts no) {
+  return vbslq_s16(vcgtq_s16(x, y), yes, no);
+}
+static inline shorts flip_negative(shorts v) {
+  return veorq_s16(v, vandq_s16(vshrq_n_s16(v, 15), vdupq_n_s16(0x7fff)));
+}
+static inline ints join_low(shorts upper, shorts lower) {
+  return vreinterpretq_s32_s16(vzip1q_s16(lower, upper));
+}
+static inline ints join_high(shorts upper, shorts lower) {
+  return vreinterpretq_s32_s16(vzip2q_s16(lower, upper));
+}
+static inline ints greater_i(ints a, ints b) { return vmaxq_s32(a, b); }
+static inline ints upper_short(ints v) { return vshrq_n_s32(v, 16); }
+static inline ints lower_short(ints v) { return vandq_s32(v, vdupq_n_s32(0xffff)); }
+
 #endif

@@ -468,4 +468,72 @@ static inline float sum_by_halves(floats v) {
   return v.at[0];
 }
 
+/* --- Vectors of 2 * LANES 16-bit numbers --- */
+
+typedef struct {
+  int16_t at[2 * LANES];
+} shorts;
+#define EACH_SHORT for (int i = 0; i < 2 * LANES; i++)
+static inline shorts all_shorts(int32_t x) {
+  shorts v;
+  EACH_SHORT v.at[i] = (int16_t)x;
+  return v;
+}
+static inline shorts load_shorts(const uint16_t *p) {
+  shorts v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+/* `count` numbers, and zeros behind them. */
+static inline shorts load_part_shorts(const uint16_t *p, int64_t count) {
+  shorts v = all_shorts(0);
+  memcpy(&v, p, (size_t)count * sizeof *p);
+  return v;
+}
+static inline shorts sub_shorts(shorts a, shorts b) {
+  EACH_SHORT a.at[i] = (int16_t)(uint16_t)(a.at[i] - b.at[i]);
+  return a;
+}
+static inline shorts greater_short(shorts a, shorts b) {
+  EACH_SHORT a.at[i] = a.at[i] > b.at[i] ? a.at[i] : b.at[i];
+  return a;
+}
+/* Where x > y. */
+static inline shorts choose_greater(shorts x, shorts y, shorts yes, shorts no) {
+  EACH_SHORT no.at[i] = x.at[i] > y.at[i] ? yes.at[i] : no.at[i];
+  return no;
+}
+/* Flips all bits but the sign of negative numbers. */
+static inline shorts flip_negative(shorts v) {
+  EACH_SHORT v.at[i] = (int16_t)(v.at[i] < 0 ? v.at[i] ^ 0x7fff : v.at[i]);
+  return v;
+}
+/* In each lane two numbers, those of the first LANES or of the last. */
+static inline int32_t join(int16_t upper, int16_t lower) {
+  return (int32_t)((uint32_t)(uint16_t)upper << 16 | (uint16_t)lower);
+}
+static inline ints join_low(shorts upper, shorts lower) {
+  ints v;
+  EACH_LANE v.at[i] = join(upper.at[i], lower.at[i]);
+  return v;
+}
+static inline ints join_high(shorts upper, shorts lower) {
+  ints v;
+  EACH_LANE v.at[i] = join(upper.at[LANES + i], lower.at[LANES + i]);
+  return v;
+}
+static inline ints greater_i(ints a, ints b) {
+  EACH_LANE a.at[i] = a.at[i] > b.at[i] ? a.at[i] : b.at[i];
+  return a;
+}
+/* The upper number of each lane with its sign, and the lower one without. */
+static inline ints upper_short(ints v) {
+  EACH_LANE v.at[i] = (int16_t)(uint16_t)((uint32_t)v.at[i] >> 16);
+  return v;
+}
+static inline ints lower_short(ints v) {
+  EACH_LANE v.at[i] &= 0xffff;
+  return v;
+}
+
 #endif
