@@ -239,23 +239,6 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
          fits_columns(*problem, a.in_strides, a.out_strides);
 }
 
-/* Does every window of the axis count the same number of cells? */
-static bool counts_alike(const pg_axis &a, bool with_padding) {
-  if (a.kernel == 0) return false;
-  const int64_t most = pg_window_span(&a) + 1;
-  return pg_window_extent(&a, 0, with_padding) == most &&
-         pg_window_extent(&a, a.out - 1, with_padding) == most;
-}
-
-/* The divisor of all windows; 0: they have different ones. */
-static float constant_divisor(const pg_pooling &p, const pg_avg_forward &a) {
-  const bool pad = a.count_include_pad;
-  if (a.divisor != 0) return (float)a.divisor;
-  if (!counts_alike(p.d, pad) || !counts_alike(p.h, pad) || !counts_alike(p.w, pad)) return 0;
-  return (float)(pg_window_extent(&p.d, 0, pad) * pg_window_extent(&p.h, 0, pad) *
-                 pg_window_extent(&p.w, 0, pad));
-}
-
 template <typename E>
 static column_plan plan_of(const pg_problem &problem, int64_t v, bool walks, int64_t vb) {
   const pg_facts &f = problem.facts;
@@ -263,8 +246,8 @@ static column_plan plan_of(const pg_problem &problem, int64_t v, bool walks, int
   column_plan p = {};
   p.in = a.in;
   p.out = a.out;
-  p.in_strides = column_strides_of(a.in_strides);
-  p.out_strides = column_strides_of(a.out_strides);
+  p.in_strides = forward_strides_of(a.in_strides);
+  p.out_strides = forward_strides_of(a.out_strides);
   p.divisor = constant_divisor(f.pool, a);
   p.count_include_pad = a.count_include_pad;
   const bool in = has_equal_units(f, a.in_strides, &p.in_strides);
