@@ -224,12 +224,14 @@ static inline bool has_direct_strides(const pg_strides &s) {
   return true;
 }
 
-/* How many outputs a thread has below each other: as many as leave enough threads on a processor
- * for the registers that they need. */
+/* How many outputs a thread has below each other.  More of them share the work of finding the
+ * place, and rows of cells; fewer leave registers for more threads.  Seven divides the planes of
+ * many networks. */
 template <typename Shape>
 static constexpr int rows_of_block(int v, int c) {
   if (Shape::K == 2) return c == 4 ? 2 : 4;
-  return v * c >= 4 || (Shape::S > 1 && v * c > 1) ? 2 : 4;
+  if (Shape::K == 3 && Shape::S == 1 && Shape::D == 1 && v * c == 1) return 7;
+  return v * c >= 4 ? 2 : 4;
 }
 
 /* Are windows of this shape, along H and W? */
