@@ -8,6 +8,7 @@
  * Equal is meant to the bit: cells are whole numbers and all different, h is a quarter and windows
  * hold 4 or 8 cells, so that no maximum changes its place and nothing is rounded. */
 #include <stdio.h>
+#include <string.h>
 
 #include "acl/acl.h"
 #include "aclnnop/aclnn_ops_nn.h"
@@ -146,7 +147,7 @@ static int make_tensors(const struct pair *pair, struct tensors *t) {
   const int64_t *in = pair->axes == 5 ? volume : plane;
   const int64_t *out = pair->axes == 5 ? pooled_volume : pooled_plane;
   const aclDataType index_type = pair->index_type;
-  *t = (struct tensors){.indices = NULL};
+  memset(t, 0, sizeof *t);
   if (make(&t->memory[0], &t->self, in, pair->axes, ACL_FLOAT) ||
       make(&t->memory[1], &t->out, out, pair->axes, ACL_FLOAT) ||
       make(&t->memory[2], &t->grad_output, out, pair->axes, ACL_FLOAT) ||
@@ -212,8 +213,9 @@ static int compare(const struct pair *pair, const struct tensors *t, struct numb
 
 static int round_trip(const struct pair *pair) {
   struct tensors t;
-  struct numbers n = {.cells = pair->axes == 5 ? CELLS : CELLS / 3,
-                      .outputs = pair->axes == 5 ? OUTPUTS : OUTPUTS / 2};
+  struct numbers n;
+  n.cells = pair->axes == 5 ? CELLS : CELLS / 3;
+  n.outputs = pair->axes == 5 ? OUTPUTS : OUTPUTS / 2;
   const size_t in_bytes = sizeof(float) * (size_t)n.cells,
                out_bytes = sizeof(float) * (size_t)n.outputs;
   float found[CELLS];

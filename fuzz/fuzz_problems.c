@@ -150,13 +150,12 @@ static bool takes_windows(const struct problem *p) {
 
 static bool is_allowed(const struct problem *p) {
   const bool average2d = p->op == AVG_POOL2D || p->op == AVG_POOL2D_FORWARD;
-  const bool no_empty_batch = p->op == ADAPTIVE_AVG_POOL3D || p->op == ADAPTIVE_AVG_POOL3D_FORWARD;
   if (!takes_type(p) || !takes_format(p)) return false;
   if (p->op == ADAPTIVE_MAX_POOL2D_FORWARD && p->index_bytes != 8) return false;
   if (average2d &&
       (p->cube > 3 || (p->cube == 2 && p->type == BF16) || (p->cube == 3 && p->type != F32)))
     return false;
-  if (p->n == 0 && no_empty_batch) return false;
+  if (p->n == 0 && p->op == ADAPTIVE_AVG_POOL3D) return false;
   return !problem_is_sliding(p) || takes_windows(p);
 }
 

@@ -117,6 +117,9 @@ static void sizes_that_overflow_are_refused(void **state) {
   REFUSED_OF(forward(), "self is [1,1,2147483648,2], a plane may have at most 2147483647 cells",
              DIMS(X, 1, 1, INT64_C(1) << 31, 2), STRIDES(X, 0));
   REFUSED_OF(backward(), OVERFLOWS(4611686018427387904, 2, 0, 1, 5), K = PAIR(huge, 2));
+  REFUSED_OF(backward(), "self is [1,1,2147483648,2], a plane may have at most 2147483647 cells",
+             DIMS(X, 1, 1, INT64_C(1) << 31, 2), STRIDES(X, 0),
+             DIMS(GI, 1, 1, INT64_C(1) << 31, 2));
 }
 
 static void what_is_written_overlaps_nothing(void **state) {
@@ -132,6 +135,21 @@ static void what_is_written_overlaps_nothing(void **state) {
   (void)snprintf(sentence, sizeof sentence,
                  "the data address of indices is %p, it must be a multiple of 4", IDX.data);
   refused_run(&c, sentence);
+  OK_OR_SAY(aclrtFree(memory));
+}
+
+/* Nor the container of single cells, whose bytes nobody reads. */
+static void a_gradient_overlaps_no_mask(void **state) {
+  (void)state;
+  char *const memory = device_memory(1 << 16);
+  struct check_call c = backward();
+  K = PAIR(1, 1);
+  DIMS(GO, 2, 3, 3, 3);
+  DIMS(IDX, 2, 3, 1, 64);
+  GO.data = memory;
+  GI.data = memory + 8192;
+  IDX.data = memory + 8192;
+  refused_run(&c, "the memory of gradInput overlaps that of indices");
   OK_OR_SAY(aclrtFree(memory));
 }
 
@@ -238,6 +256,7 @@ int main(void) {
       cmocka_unit_test(sizes_that_overflow_are_refused),
       cmocka_unit_test_setup_teardown(what_is_written_overlaps_nothing, set_up_cpu,
                                       tear_down_device),
+      cmocka_unit_test_setup_teardown(a_gradient_overlaps_no_mask, set_up_cpu, tear_down_device),
       cmocka_unit_test_setup_teardown(a_mask_has_indices_and_zeros, set_up_cpu, tear_down_device),
       cmocka_unit_test_setup_teardown(a_mask_of_single_cells_is_zeros, set_up_cpu,
                                       tear_down_device),

@@ -22,14 +22,14 @@ extern "C" {
 
 /* Checks the call and plans it; touches no data.
  *
- *   self        FLOAT, FLOAT16, BF16 or DOUBLE; [N,] C, H, W, or with format NHWC [N,] H, W, C;
- * every axis but the first has a cell at least outputSize  2 positive values (Ho, Wo) outputOut
- * self's type; [N,] C, Ho, Wo or [N,] Ho, Wo, C; written everywhere indicesOut  INT64; outputOut's
- * shape; written everywhere
+ *   self        FLOAT, FLOAT16, BF16 or DOUBLE; [N,] C, H, W, or with format NHWC [N,] H, W, C
+ *   outputSize  2 positive values (Ho, Wo)
+ *   outputOut   self's type; [N,] C, Ho, Wo or [N,] Ho, Wo, C; written everywhere
+ *   indicesOut  INT64; outputOut's shape; written everywhere
  *
- * All three have the same format: ND, NCHW, NCL or NHWC, with DOUBLE NCHW or NHWC. Any strides and
- * offsets that are not negative; the elements of what is written must not share memory. If self has
- * an empty first axis, nothing is written.
+ * All three have the same format: ND, NCHW, NCL, NCDHW, NC or NHWC, with DOUBLE NCHW or NHWC. Every
+ * axis of self but the first has a cell at least; if the first is empty, nothing is written. Any
+ * strides and offsets that are not negative; the elements of what is written must not share memory.
  * 161001: an argument is NULL. 561103: a format that is not allowed, or outputs that do not have
  * the size of outputSize. 161002: anything else. aclGetRecentErrMsg() has the sentence that says
  * what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment it is printed. */

@@ -22,16 +22,17 @@ extern "C" {
 
 /* Checks the call and plans it; touches no data.
  *
- *   self        FLOAT, FLOAT16 or BF16; [N,] C, D, H, W; every axis but the first has a cell at
- * least outputSize  3 positive values (Do, Ho, Wo); one counts for all axes, and none means self's
- * sizes (on Ascend910B and Ascend910_93 all 3) outputOut   self's type and format; [N,] C, Do, Ho,
- * Wo; written everywhere indicesOut  INT32, or INT64 unless on Ascend910B and Ascend910_93;
- * outputOut's shape; written everywhere
+ *   self        FLOAT, FLOAT16 or BF16; [N,] C, D, H, W
+ *   outputSize  3 positive values (Do, Ho, Wo); one counts for all axes, and none means self's
+ *               sizes (on Ascend910B and Ascend910_93: 3 values)
+ *   outputOut   self's type and format; [N,] C, Do, Ho, Wo; written everywhere
+ *   indicesOut  INT32, or INT64 unless on Ascend910B and Ascend910_93; outputOut's shape
  *
- * Formats: ND, NCHW or NCDHW; NCHW or NCDHW on Ascend910B and Ascend910_93. Any strides and offsets
- * that are not negative; the elements of what is written must not share memory.
- * 161001: an argument is NULL. 161002: anything else. aclGetRecentErrMsg() has the
- * sentence that says what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment it is printed. */
+ * Every axis of self but the first has a cell at least. Formats: ND, NCHW or NCDHW; NCHW or NCDHW
+ * on Ascend910B and Ascend910_93. Any strides and offsets that are not negative; the elements of
+ * what is written must not share memory. 161001: an argument is NULL. 161002: anything else.
+ * aclGetRecentErrMsg() has the sentence that says what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the
+ * environment it is printed. */
 ACLNN_API aclnnStatus aclnnAdaptiveMaxPool3dGetWorkspaceSize(
     const aclTensor *self, const aclIntArray *outputSize, aclTensor *outputOut,
     aclTensor *indicesOut, uint64_t *workspaceSize, aclOpExecutor **executor);

@@ -19,13 +19,17 @@ extern "C" {
 
 /* Checks the call and plans it; touches no data.
  *
- *   self         FLOAT, FLOAT16, BF16, INT32, INT64, UINT8, INT16, INT8 or UINT16 (on Ascend910B
- * and Ascend910_93 FLOAT or FLOAT16); [N,] C, H, W kernelShape  1 or 2 values (H, W) strides 0, 1
- * or 2 values; none means 1 autoPad      0 pads         0, 1, 2 or 4 values: none; all sides; top
- * and bottom, left and right; or top, left, bottom, right dilations    0, 1, 2 or 4 values, all of
- * them 1 ceilMode     0 rounds the output size down, anything else up out          self's type and
- * format; [N,] C, Ho, Wo of the pooled size; written everywhere
+ *   self         FLOAT, FLOAT16, BF16, INT8, INT16, INT32, INT64, UINT8, UINT16; [N,] C, H, W
+ *   kernelShape  1 or 2 values (H, W)
+ *   strides      0, 1 or 2 values; none means 1
+ *   autoPad      0
+ *   pads         none; 1 value for all sides; 2: top and bottom, left and right; or
+ *                4: top, left, bottom, right
+ *   dilations    0, 1, 2 or 4 values, all of them 1
+ *   ceilMode     0 rounds the output size down, anything else up
+ *   out          self's type and format; [N,] C, Ho, Wo of the pooled size; written everywhere
  *
+ * On Ascend910B and Ascend910_93 self is FLOAT or FLOAT16.
  * Formats: ND, NCHW or NCL. The pads of an axis are together at most its kernelShape, and every
  * window must hold a cell. Any strides and offsets that are not negative; out's elements must not
  * share memory.

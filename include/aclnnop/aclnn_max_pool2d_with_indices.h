@@ -20,17 +20,18 @@ extern "C" {
 
 /* Checks the call and plans it; touches no data.
  *
- *   self        FLOAT, FLOAT16 or BF16; [N,] C, H, W, or with format NHWC [N,] H, W, C; C, H and W
- * are positive kernelSize, padding, dilation   1 or 2 values (H, W) stride      0, 1 or 2 values;
- * none means kernelSize ceilMode    rounds the output size up out         self's type; [N,] C, Ho,
- * Wo or [N,] Ho, Wo, C of the pooled size; written everywhere indices     INT32 or INT64; out's
- * shape; written everywhere
+ *   self        FLOAT, FLOAT16 or BF16; [N,] C, H, W, or with format NHWC [N,] H, W, C
+ *   kernelSize, padding, dilation   1 or 2 values (H, W)
+ *   stride      0, 1 or 2 values; none means kernelSize
+ *   ceilMode    rounds the output size up
+ *   out         self's type; the pooled size, in self's order of axes; written everywhere
+ *   indices     INT32 or INT64; out's shape; written everywhere
  *
- * All three have the same format, one of ND, NCHW, NCL, NHWC. On Ascend910B and Ascend910_93 there
- * is no NHWC, and dilation is 1. Padding is at most half of the kernel. Any strides and offsets
- * that are not negative; the elements of what is written must not share memory. 161001: an argument
- * is NULL. 161002: anything else. aclGetRecentErrMsg() has the sentence that says what; with
- * ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment it is printed. */
+ * C, H and W are positive. All three have the same format, one of ND, NCHW, NCL, NHWC. On
+ * Ascend910B and Ascend910_93 there is no NHWC, and dilation is 1. Padding is at most half of the
+ * kernel. Any strides and offsets that are not negative; the elements of what is written must not
+ * share memory. 161001: an argument is NULL. 161002: anything else. aclGetRecentErrMsg() has the
+ * sentence that says what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment it is printed. */
 ACLNN_API aclnnStatus aclnnMaxPool2dWithIndicesGetWorkspaceSize(
     const aclTensor *self, const aclIntArray *kernelSize, const aclIntArray *stride,
     const aclIntArray *padding, const aclIntArray *dilation, bool ceilMode, aclTensor *out,
@@ -51,9 +52,10 @@ ACLNN_API aclnnStatus aclnnMaxPool2dWithIndices(void *workspace, uint64_t worksp
  *   stride      0, 1 or 2 values; none means kernelSize
  *   ceilMode    rounds the output size up
  *   out         self's type; [N,] C, Ho, Wo of the pooled size; written everywhere
- *   indices     INT8; contiguous; [N,] C, kH * kW, (ceil(Ho * Wo / 16) + 1) * 32. The indices,
- * INT32, are packed from its first byte on, all other bytes are 0. If a window is one cell, there
- * are none, and all bytes are 0
+ *   indices     INT8; contiguous; [N,] C, kH * kW, (ceil(Ho * Wo / 16) + 1) * 32
+ *
+ * The indices, which are INT32, are packed from the first byte of their container on, and all other
+ * bytes are 0. If a window is one cell, there are none, and all bytes are 0.
  *
  * All three have the same format, one of ND, NCHW, NCL. dilation is 1, padding at most half of the
  * kernel. Any strides and offsets of self and out that are not negative; out's elements must not

@@ -54,18 +54,21 @@ ACLNN_API aclnnStatus aclnnMaxPool2dWithIndicesBackward(void *workspace, uint64_
  *
  *   gradOutput  FLOAT, FLOAT16 or BF16; [N,] C, Ho, Wo
  *   self        same type; [N,] C, H, W; its values are never read
- *   indices     INT8; contiguous; [N,] C, kH * kW, (ceil(Ho * Wo / 16) + 1) * 32. The indices,
- * INT32, are packed from its first byte on, all other bytes are 0. If a window is one cell, there
- * are none, and all bytes are 0 kernelSize, padding, dilation   1 or 2 values (H, W) stride      0,
- * 1 or 2 values; none means kernelSize ceilMode    rounds the output size up gradInput   self's
- * type and shape; written everywhere
+ *   indices     INT8; contiguous; [N,] C, kH * kW, (ceil(Ho * Wo / 16) + 1) * 32
+ *   kernelSize, padding, dilation   1 or 2 values (H, W)
+ *   stride      0, 1 or 2 values; none means kernelSize
+ *   ceilMode    rounds the output size up
+ *   gradInput   self's type and shape; written everywhere
+ *
+ * The indices, which are INT32, are packed from the first byte of their container on. If a window
+ * is one cell, there are none, and the container is not read.
  *
  * All four tensors have the same format, one of ND, NCHW, NCL. dilation is 1, padding at most half
  * of the kernel. gradOutput must have the pooled size. Any strides and offsets of tensors other
- * than indices that are not negative; gradInput's cells must not share memory. 161001: an argument
- * is NULL, or kernelSize has neither 1 nor 2 values. 161002: anything else. aclGetRecentErrMsg()
- * has the sentence that says what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment it is
- * printed. */
+ * than indices that are not negative; gradInput's cells must not share memory.
+ * 161001: an argument is NULL, or kernelSize has neither 1 nor 2 values. 161002: anything else.
+ * aclGetRecentErrMsg() has the sentence that says what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the
+ * environment it is printed. */
 ACLNN_API aclnnStatus aclnnMaxPool2dWithMaskBackwardGetWorkspaceSize(
     const aclTensor *gradOutput, const aclTensor *self, const aclTensor *indices,
     const aclIntArray *kernelSize, const aclIntArray *stride, const aclIntArray *padding,

@@ -20,16 +20,17 @@ extern "C" {
 
 /* Checks the call and plans it; touches no data.
  *
- *   self        FLOAT, FLOAT16 or BF16; [N,] C, D, H, W, or with format NDHWC [N,] D, H, W, C; all
- * but N are positive kernelSize, padding, dilation   1 or 3 values (D, H, W) stride      0, 1 or 3
- * values; none means kernelSize ceilMode    rounds the output size up out         self's type;
- * self's order of axes, of the pooled size; written everywhere indices     INT32, or INT64 unless
- * on Ascend910B and Ascend910_93; out's shape; written everywhere
+ *   self        FLOAT, FLOAT16 or BF16; [N,] C, D, H, W, or with format NDHWC [N,] D, H, W, C
+ *   kernelSize, padding, dilation   1 or 3 values (D, H, W)
+ *   stride      0, 1 or 3 values; none means kernelSize
+ *   ceilMode    rounds the output size up
+ *   out         self's type; the pooled size, in self's order of axes; written everywhere
+ *   indices     INT32, or INT64 unless on Ascend910B and Ascend910_93; out's shape
  *
- * All three have the same format, one of ND, NCHW, NCDHW, NDHWC. On Ascend910B and Ascend910_93
- * there is no NDHWC, and dilation is 1. Padding is at most half of the kernel. Any strides and
- * offsets that are not negative; the elements of what is written must not share memory.
- * 161001: an argument is NULL. 161002: anything else. aclGetRecentErrMsg() has the
+ * All but N are positive. All three have the same format, one of ND, NCHW, NCDHW, NDHWC. On
+ * Ascend910B and Ascend910_93 there is no NDHWC, and dilation is 1. Padding is at most half of the
+ * kernel. Any strides and offsets that are not negative; the elements of what is written must not
+ * share memory. 161001: an argument is NULL. 161002: anything else. aclGetRecentErrMsg() has the
  * sentence that says what; with ASCEND_LOG_PRINT_TO_STDOUT=1 in the environment it is printed. */
 ACLNN_API aclnnStatus aclnnMaxPool3dWithArgmaxGetWorkspaceSize(
     const aclTensor *self, const aclIntArray *kernelSize, const aclIntArray *stride,

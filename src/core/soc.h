@@ -17,10 +17,11 @@ struct pg_soc {
   /* MaxPool2dWithIndices and MaxPool3dWithArgmax: dilation above 1, NHWC and NDHWC; the backward of
    * the first one too */
   bool max_dilation, max_nhwc;
-  bool max3d_int64;       /* maxima in three dimensions, both directions: INT64 indices */
-  bool large_planes;      /* adaptive maxima: more than 2^31 - 1 cells with INT64 indices */
-  bool large_volumes;     /* MaxPool3dWithArgmax and its backward: likewise */
-  bool empty_batch;       /* AdaptiveAvgPool3d and its backward: first axis may be 0 */
+  bool max3d_int64;   /* maxima in three dimensions, both directions: INT64 indices */
+  bool large_planes;  /* adaptive maxima: more than 2^31 - 1 cells with INT64 indices */
+  bool large_volumes; /* MaxPool3dWithArgmax and its backward: likewise */
+  /* The first axis may be 0: of AdaptiveAvgPool3d, of its backward */
+  bool avg3d_empty_batch, avg3d_backward_empty_batch;
   bool masks;             /* MaxPool2dWithMask and its backward exist */
   bool max_pool_integers; /* MaxPool: BF16 and integers */
   bool adaptive_max3d_nd; /* AdaptiveMaxPool3d: format ND, outputSize with 0 or 1 values */

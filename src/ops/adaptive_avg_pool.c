@@ -37,7 +37,8 @@ static aclnnStatus check(struct args *a, struct pg_pooling *pool) {
   PG_TRY(pg_check_same_dtype(a->api, &v[OUT], &v[SELF]));
   PG_TRY(check_formats(a));
   PG_TRY(pg_check_same_rank(a->api, &v[OUT], &v[SELF]));
-  PG_TRY(pg_check_lengths(a->api, &v[SELF], a->spatial == 2 || pg_soc()->empty_batch ? 0 : 1));
+  const bool may_be_empty = a->spatial == 2 || pg_soc()->avg3d_empty_batch;
+  PG_TRY(pg_check_lengths(a->api, &v[SELF], may_be_empty ? 0 : 1));
   PG_TRY(pg_read_sizes(a->api, "outputSize", a->output_size, a->spatial, a->spatial, &sizes));
   PG_TRY(pg_check_positive(a->api, "outputSize", a->spatial, sizes));
   pg_views_lay_out(v, TENSORS, a->spatial, false);

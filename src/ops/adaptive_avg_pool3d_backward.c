@@ -25,7 +25,7 @@ static aclnnStatus check_shapes(const struct args *a) {
   PG_TRY(pg_check_same_rank(a->api, &v[GRAD_OUT], &v[SELF]));
   PG_TRY(pg_check_same_rank(a->api, &v[OUT], &v[SELF]));
   for (int i = 0; i < self->rank; i++) {
-    const int64_t least = i == 0 && pg_soc()->empty_batch ? 0 : 1;
+    const int64_t least = i == 0 && pg_soc()->avg3d_backward_empty_batch ? 0 : 1;
     PG_CHECK_AS(a->api, self->dims[i] >= least, ACLNN_ERR_PARAM_INVALID,
                 "self is %s, axis %d must be at least %lld", pg_view_shape(&v[SELF]), i,
                 (long long)least);

@@ -53,13 +53,14 @@ struct pg_view pg_mask_indices(const struct pg_view *mask, const struct pg_pooli
   const int64_t dims[PG_AXES] = {
       [PG_N] = pool->n, [PG_C] = pool->c, [PG_D] = 1, [PG_H] = pool->h.out, [PG_W] = pool->w.out};
   memcpy(view.dims, dims, sizeof dims);
+  view.alignment = sizeof(int32_t);
+  view.strides = (struct pg_strides){{0}};
+  if (mask->tensor->empty) return view; /* the products below may then be too large for 64 bits */
   view.strides.of[PG_W] = 1;
   view.strides.of[PG_H] = pool->w.out;
-  view.strides.of[PG_D] = 0;
   view.strides.of[PG_C] = pool->h.out * pool->w.out;
   view.strides.of[PG_N] = pool->c * view.strides.of[PG_C];
   for (int i = 0; i < PG_AXES; i++)
     if (dims[i] <= 1) view.strides.of[i] = 0;
-  view.alignment = sizeof(int32_t);
   return view;
 }

@@ -69,6 +69,7 @@ static aclnnStatus check_2d(struct args *a, struct pg_pooling *pool) {
   const bool last = v[SELF].tensor->format == ACL_FORMAT_NHWC;
   pg_view_lay_out(&v[SELF], 2, last);
   PG_TRY(pg_check_planes_not_empty(a->api, 2, &v[SELF]));
+  if (a->mask) PG_TRY(pg_check_plane(a->api, &v[SELF], false, &v[INDICES]));
   PG_TRY(pg_sliding_pooling(a->api, &v[SELF], &a->sliding, pool));
   PG_TRY(pg_check_outputs(a->api, &a->sliding, &v[SELF], pool));
   PG_TRY(pg_check_pooled(a->api, &a->sliding, &v[SELF], &v[GRAD_OUT], pool));
@@ -124,8 +125,11 @@ static aclnnStatus plan(const struct args *a, const struct pg_pooling *pool,
                              .pool = *pool};
   if (!a->mask) return pg_plan_max_backward(a->api, &call, workspace_size, executor);
   if (!pg_mask_has_indices(pool)) { /* every gradient goes to the only cell of its window */
-    const struct pg_avg_call lone = {
-        .grad_out = &v[GRAD_OUT], .grad_in = &v[GRAD_IN], .pool = *pool, .divisor = 1};
+    const struct pg_avg_call lone = {.grad_out = &v[GRAD_OUT],
+                                     .grad_in = &v[GRAD_IN],
+                                     .unread = &v[INDICES],
+                                     .pool = *pool,
+                                     .divisor = 1};
     return pg_plan_avg_backward(a->api, &lone, workspace_size, executor);
   }
   const struct pg_view packed = pg_mask_indices(&v[INDICES], pool);

@@ -7,9 +7,9 @@
 #include "core/checked.h"
 #include "ops/index_report.h"
 
-/* Inputs with stride 0 can ask for any amount of work on hardly any memory, which would keep a
+/* Inputs with stride 0 can have any number of elements in hardly any memory, which would keep a
  * stream busy for days.  So many elements are always read, and so many more for each byte of
- * memory. */
+ * memory.  How often large windows that overlap read each of them is not limited. */
 #define ELEMENTS_FREE (INT64_C(1) << 30)
 enum { ELEMENTS_PER_BYTE = 64, ZERO_BLOCK = 65536 /* bytes of zeros that one item writes */ };
 
@@ -71,6 +71,7 @@ static void plan_avg(struct pg_plan *plan, const struct pg_avg_call *call) {
   if (!is_empty(call->grad_out))
     bind(plan, offsetof(struct pg_avg_backward, grad_out), call->grad_out, false);
   bind(plan, offsetof(struct pg_avg_backward, grad_in), call->grad_in, true);
+  if (call->unread != NULL) (void)pg_view_operand(plan, call->unread, false);
 }
 
 static int32_t index_bytes_of(const struct pg_view *index, int32_t given) {

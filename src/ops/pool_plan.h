@@ -15,6 +15,7 @@ struct pg_max_call {
 
 struct pg_avg_call {
   const struct pg_view *grad_out, *grad_in;
+  const struct pg_view *unread; /* an input whose values nobody needs; NULL: there is none */
   struct pg_pooling pool;
   int64_t divisor; /* 0: counted */
   bool count_include_pad;

@@ -291,7 +291,8 @@ static inline ints choose_i(truths t, ints yes, ints no) {
 static inline ints permute_two_i(ints low, ints high, ints lane) {
   return _mm512_permutex2var_epi32(low, lane, high);
 }
-/* Without optimisation gcc's gathers are macros that pass their mask, 0xffff, as a short: a warning about its header. */
+/* Without optimisation gcc's gathers are macros that pass their mask, 0xffff, as a short: a warning
+ * about its header. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 static inline floats pick(const float *p, ints at) { return _mm512_i32gather_ps(at, p, 4); }

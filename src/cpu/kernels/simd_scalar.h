@@ -161,10 +161,14 @@ static inline ints permute_i(ints v, ints lane) {
   return to;
 }
 
-/* Lane i of the result is lane lane[i] of the 2 * LANES lanes of low and high. */
+/* Lane i of the result is lane lane[i] of the 2 * LANES lanes of low and high.  For a lane that
+ * there is not it is any number: the caller drops it. */
 static inline floats permute_two(floats low, floats high, ints lane) {
   floats to;
-  EACH_LANE to.at[i] = lane.at[i] < LANES ? low.at[lane.at[i]] : high.at[lane.at[i] - LANES];
+  EACH_LANE {
+    const int32_t from = lane.at[i] % (2 * LANES);
+    to.at[i] = from < LANES ? low.at[from] : high.at[from - LANES];
+  }
   return to;
 }
 
@@ -364,7 +368,10 @@ static inline ints choose_i(truths t, ints yes, ints no) {
 }
 static inline ints permute_two_i(ints low, ints high, ints lane) {
   ints to;
-  EACH_LANE to.at[i] = lane.at[i] < LANES ? low.at[lane.at[i]] : high.at[lane.at[i] - LANES];
+  EACH_LANE {
+    const int32_t from = lane.at[i] % (2 * LANES);
+    to.at[i] = from < LANES ? low.at[from] : high.at[from - LANES];
+  }
   return to;
 }
 /* Lane i of the result is p[at[i]]. */
