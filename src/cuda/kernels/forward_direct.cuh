@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the methods `direct` of both forward kernels share: small windows, computed in registers.
  *
- * A thread has a block of outputs: V side by side in R rows, in C neighbouring channels where
- * channels are neighbours.  For each slice of its windows it loads all the rows of cells that the
- * block needs before it uses the first, and goes through them from the top: so a row is reduced
- * once for all the windows that share it.  Blocks are numbered along rows, then down planes and
- * from plane to plane, and threads are dealt out to them in this order: so small planes leave no
- * lane idle, and the cells that two blocks share are mostly found in the first-level cache.
+ * A thread has a block of outputs: V side by side in R rows, and of averages in C neighbouring
+ * channels where channels are neighbours.  For each slice of its windows it loads all the rows of
+ * cells that the block needs before it uses the first, and goes through them from the top: so a row
+ * is reduced once for all the windows that share it.  Blocks are numbered along rows, then down
+ * planes and from plane to plane, and threads are dealt out to them in this order: so small planes
+ * leave no lane idle, and the cells that two blocks share are mostly found in the first-level
+ * cache.
  *
  * The sizes of windows and blocks are known to the compiler, because registers can be numbered by
  * constants alone. */
@@ -38,6 +39,7 @@ struct direct_block {
   static constexpr int ROWS = (R - 1) * S + Shape::SPAN;
   static constexpr int COLUMNS = (V - 1) * S + K; /* D apart */
   static constexpr int STORED = C > 1 ? C : V;    /* neighbours that are written at once */
+  static constexpr int STORED_W = C > 1 ? 1 : V;  /* and how many of them are side by side */
   static_assert(D == 1 || (V == 1 && S == 1 && D == 2), "other dilations are not computed");
   static_assert(C == 1 || LEAD == SINGLE_CELLS, "");
 
@@ -203,7 +205,7 @@ static __device__ __forceinline__ void for_stored(const direct_plan &p, const di
   for (int r = 0; r < B::R; r++) {
     if (at.oh + r < p.h.out) {
 #pragma unroll
-      for (int v = 0; v<B::V; v += B::C> 1 ? 1 : B::V)
+      for (int v = 0; v < B::V; v += B::STORED_W)
         if (B::C == 1 || at.ow + v < p.w.out) fn(r, v, row + (uint64_t)v * strides.w);
     }
     row += strides.h;
@@ -270,13 +272,6 @@ static inline bool has_blocks(const pg_pooling &p, const direct_tensors &t, int6
          (t.index_bytes == 0 || has_row_vectors(t.index, t.index_strides, t.index_bytes, v));
 }
 
-/* Can threads have c channels? */
-static inline bool has_channels(const pg_facts &f, const direct_tensors &t, int64_t c) {
-  return c * t.index_bytes <= 16 && writes_channels(f, t.in, t.in_strides, t.element_bytes, c) &&
-         writes_channels(f, t.out, t.out_strides, t.element_bytes, c) &&
-         (t.index_bytes == 0 || writes_channels(f, t.index, t.index_strides, t.index_bytes, c));
-}
-
 template <typename Shape, int V, int C, int LEAD>
 using direct_block_of = direct_block<Shape, V, rows_of_block<Shape>(V, C), C, LEAD>;
 
@@ -292,44 +287,14 @@ static cudaError_t with_vectors(const pg_pooling &p, const direct_tensors &t, F 
   return fn(direct_block_of<Shape, 1, 1, SINGLE_CELLS>());
 }
 
-/* WIDE: how many outputs side by side a thread has where it has four channels and windows overlap
- * with those beside them. */
-template <int WIDE, typename Shape, typename F>
-static cudaError_t with_block(const pg_facts &f, const direct_tensors &t, F fn) {
-  if constexpr (Shape::D == 1 && Shape::K < 5) {
-    constexpr bool SHARED = Shape::S == 1;
-    if (has_channels(f, t, 4))
-      return fn(direct_block_of < Shape, SHARED ? WIDE : 1, 4, SINGLE_CELLS > ());
-    if (has_channels(f, t, 2))
-      return fn(direct_block_of < Shape, SHARED ? 2 : 1, 2, SINGLE_CELLS > ());
-  }
+/* The same for windows that may begin before any cell. */
+template <typename Shape, typename F>
+static cudaError_t with_planar_block(const pg_pooling &p, const direct_tensors &t, F fn) {
   if constexpr (Shape::D == 1 && Shape::K > 2)
-    if (!f.neighbours && f.pool.w.pad == Shape::K / 2)
-      return with_vectors<Shape, Shape::K / 2>(f.pool, t, fn);
+    if (p.w.pad == Shape::K / 2) return with_vectors<Shape, Shape::K / 2>(p, t, fn);
   if constexpr (Shape::S > 1)
-    if (!f.neighbours && f.pool.w.pad == 0) return with_vectors<Shape, 0>(f.pool, t, fn);
+    if (p.w.pad == 0) return with_vectors<Shape, 0>(p, t, fn);
   return fn(direct_block_of<Shape, 1, 1, SINGLE_CELLS>());
-}
-
-/* Calls fn with the block for the problem, which must have a shape that has_direct_shape knows.
- * DILATED: windows may have gaps, as those of averages never do. */
-template <bool DILATED, int WIDE, typename F>
-static cudaError_t with_direct_block(const pg_facts &f, const direct_tensors &t, F fn) {
-  const pg_pooling &p = f.pool;
-  if constexpr (DILATED)
-    if (has_shape<window_shape<3, 1, 2>>(p))
-      return with_block<WIDE, window_shape<3, 1, 2>>(f, t, fn);
-  if (has_shape<window_shape<2, 2>>(p)) return with_block<WIDE, window_shape<2, 2>>(f, t, fn);
-  if (has_shape<window_shape<3, 2>>(p)) return with_block<WIDE, window_shape<3, 2>>(f, t, fn);
-  if (has_shape<window_shape<3, 1>>(p)) return with_block<WIDE, window_shape<3, 1>>(f, t, fn);
-  return with_block<WIDE, window_shape<5, 1>>(f, t, fn);
-}
-
-template <bool DILATED>
-static inline bool has_direct_shape(const pg_pooling &p) {
-  return (DILATED && has_shape<window_shape<3, 1, 2>>(p)) || has_shape<window_shape<2, 2>>(p) ||
-         has_shape<window_shape<3, 2>>(p) || has_shape<window_shape<3, 1>>(p) ||
-         has_shape<window_shape<5, 1>>(p);
 }
 
 /* Does the method compute these tensors?  Each thread has an output at least. */

@@ -24,51 +24,44 @@ static __device__ __forceinline__ E lowest(E) { /* -infinity */
 /* What a thread has found: for each output the greatest cell so far, and its position. */
 template <typename B>
 struct found_block {
-  float value[B::R][B::V][B::C];
-  uint32_t position[B::R][B::V][B::C];
+  float value[B::R][B::V];
+  uint32_t position[B::R][B::V];
   bool odd; /* there was a NaN */
 };
 
 /* Is there a NaN in a row of cells? */
 template <typename B>
-static __device__ __forceinline__ bool has_nan(const float (&row)[B::COLUMNS][B::C]) {
-  const float *cells = &row[0][0];
+static __device__ __forceinline__ bool has_nan(const float (&row)[B::COLUMNS]) {
   bool nan = false;
 #pragma unroll
-  for (int x = 0; x + 1 < B::COLUMNS * B::C; x += 2)
-    nan |= (cells[x] != cells[x]) | (cells[x + 1] != cells[x + 1]);
-  if constexpr (B::COLUMNS * B::C % 2 == 1) {
-    const float last = cells[B::COLUMNS * B::C - 1];
-    nan |= last != last;
-  }
+  for (int x = 0; x + 1 < B::COLUMNS; x += 2)
+    nan |= (row[x] != row[x]) | (row[x + 1] != row[x + 1]);
+  if constexpr (B::COLUMNS % 2 == 1) nan |= row[B::COLUMNS - 1] != row[B::COLUMNS - 1];
   return nan;
 }
 
 /* Looks at the i-th row of cells of the block; `position` is that of its first column. */
 template <bool FIRST_SLICE, typename B>
-static __device__ __forceinline__ void look_at_row(const float (&row)[B::COLUMNS][B::C], int i,
+static __device__ __forceinline__ void look_at_row(const float (&row)[B::COLUMNS], int i,
                                                    uint32_t position, found_block<B> *found) {
   found->odd |= has_nan<B>(row);
 #pragma unroll
-  for (int v = 0; v < B::V; v++)
+  for (int v = 0; v < B::V; v++) {
+    float greatest = row[v * B::S];
+    uint32_t column = position + (uint32_t)(v * B::S);
 #pragma unroll
-    for (int c = 0; c < B::C; c++) {
-      float greatest = row[v * B::S][c];
-      uint32_t column = position + (uint32_t)(v * B::S);
+    for (int k = 1; k < B::K; k++)
+      if (row[v * B::S + k] > greatest) {
+        greatest = row[v * B::S + k];
+        column = position + (uint32_t)(v * B::S + k * B::D);
+      }
 #pragma unroll
-      for (int k = 1; k < B::K; k++)
-        if (row[v * B::S + k][c] > greatest) {
-          greatest = row[v * B::S + k][c];
-          column = position + (uint32_t)(v * B::S + k * B::D);
-        }
-#pragma unroll
-      for (int r = 0; r < B::R; r++)
-        if (B::holds_row(r, i) &&
-            ((FIRST_SLICE && i == r * B::S) || greatest > found->value[r][v][c])) {
-          found->value[r][v][c] = greatest;
-          found->position[r][v][c] = column;
-        }
-    }
+    for (int r = 0; r < B::R; r++)
+      if (B::holds_row(r, i) && ((FIRST_SLICE && i == r * B::S) || greatest > found->value[r][v])) {
+        found->value[r][v] = greatest;
+        found->position[r][v] = column;
+      }
+  }
 }
 
 template <typename E, typename B>
@@ -80,11 +73,9 @@ static __device__ __forceinline__ void find_block(const direct_plan &p, const di
     uint32_t position = (uint32_t)((slice * p.h.in + h) * p.w.in + w);
 #pragma unroll
     for (int i = 0; i < B::ROWS; i++) {
-      float row[B::COLUMNS][B::C];
+      float row[B::COLUMNS];
 #pragma unroll
-      for (int x = 0; x < B::COLUMNS; x++)
-#pragma unroll
-        for (int c = 0; c < B::C; c++) row[x][c] = widened(cells.of[i][x][c]);
+      for (int x = 0; x < B::COLUMNS; x++) row[x] = widened(cells.of[i][x][0]);
       look_at_row<decltype(is_first)::value, B>(row, i, position, found);
       position += (uint32_t)p.w.in;
     }
@@ -122,11 +113,10 @@ template <typename E, typename B>
 static __device__ __forceinline__ void find_odd_block(const direct_plan &p,
                                                       const direct_place &at) {
 #pragma unroll 1
-  for (int i = 0; i < B::R * B::V * B::C; i++) {
+  for (int i = 0; i < B::R * B::V; i++) {
     direct_place o = at;
-    o.oh += i / (B::V * B::C);
-    o.ow += i / B::C % B::V;
-    o.c += (uint32_t)(i % B::C);
+    o.oh += i / B::V;
+    o.ow += i % B::V;
     if (o.oh < p.h.out && o.ow < p.w.out) find_odd<E>(p, o, B::K, B::S, B::D);
   }
 }
@@ -139,10 +129,10 @@ static __device__ __forceinline__ bool write_values(const direct_plan &p, const 
                                                     const found_block<B> &found) {
   bool odd = false;
   for_stored<B>(p, at, p.out_strides, [&](int r, int v, uint64_t offset) {
-    const float *values = &found.value[r][v][0];
+    const float *values = found.value[r] + v;
 #pragma unroll
-    for (int i = 0; i < B::STORED; i++) odd |= values[i] == -INFINITY;
-    put_vector<B::STORED>((E *)p.out + offset, values);
+    for (int i = 0; i < B::V; i++) odd |= values[i] == -INFINITY;
+    put_vector<B::V>((E *)p.out + offset, values);
   });
   return odd;
 }
@@ -151,10 +141,10 @@ template <typename I, typename B>
 static __device__ __forceinline__ void write_positions(const direct_plan &p, const direct_place &at,
                                                        const found_block<B> &found) {
   for_stored<B>(p, at, p.index_strides, [&](int r, int v, uint64_t offset) {
-    I positions[B::STORED];
+    I positions[B::V];
 #pragma unroll
-    for (int i = 0; i < B::STORED; i++) positions[i] = (I)(&found.position[r][v][0])[i];
-    write_vector<B::STORED>((I *)p.index + offset, positions);
+    for (int i = 0; i < B::V; i++) positions[i] = (I)found.position[r][v + i];
+    write_vector<B::V>((I *)p.index + offset, positions);
   });
 }
 
@@ -173,11 +163,33 @@ static __global__ void __launch_bounds__(DIRECT_THREADS, DIRECT_BLOCKS_PER_SM)
 
 /* --- On the host --- */
 
+/* Other windows of 2 or 3 rows that are 2 apart, and all with channels as neighbours, were tried:
+ * on an H200 `columns` is faster. */
+typedef window_shape<3, 1> three;
+typedef window_shape<3, 1, 2> dilated;
+typedef window_shape<5, 1> five;
+typedef window_shape<2, 2> two; /* only with depth */
+
+static bool has_windows(const pg_pooling &p) {
+  return has_shape<three>(p) || has_shape<dilated>(p) || has_shape<five>(p) ||
+         (has_shape<two>(p) && p.d.kernel != 1);
+}
+
+/* Calls fn with the block for windows that has_windows knows. */
+template <typename F>
+static cudaError_t with_block(const pg_pooling &p, const direct_tensors &t, F fn) {
+  if (has_shape<three>(p)) return with_planar_block<three>(p, t, fn);
+  if (has_shape<dilated>(p)) return with_planar_block<dilated>(p, t, fn);
+  if (has_shape<five>(p)) return with_planar_block<five>(p, t, fn);
+  return with_planar_block<two>(p, t, fn);
+}
+
 static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_max_forward &a = problem->args.max_forward;
   const pg_pooling &p = problem->facts.pool, grid = pg_output_grid(&p);
   *tiling = pg_tile_flat(&grid, 4096);
-  return has_direct_shape<true>(p) && fits_direct(*problem, a.in_strides, a.out_strides) &&
+  return has_windows(p) && !problem->facts.neighbours &&
+         fits_direct(*problem, a.in_strides, a.out_strides) &&
          (a.index_bytes == 0 || has_direct_strides(a.index_strides));
 }
 
@@ -187,7 +199,7 @@ static cudaError_t run_as(const pg_cuda_call *call) {
   const pg_max_forward &a = problem.args.max_forward;
   const direct_tensors t = {a.in,          a.out,           a.index,   a.in_strides,
                             a.out_strides, a.index_strides, sizeof(E), a.index_bytes};
-  return with_direct_block<true, 2>(problem.facts, t, [&](auto block) {
+  return with_block(problem.facts.pool, t, [&](auto block) {
     typedef decltype(block) B;
     const direct_plan p = direct_plan_of<B>(problem.facts, t);
     return launch(call, max_forward_direct<E, B>, direct_grid(p), DIRECT_THREADS, 0, p);
