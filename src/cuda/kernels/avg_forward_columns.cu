@@ -56,21 +56,6 @@ struct avg_columns {
   }
 };
 
-/* Divides sums by the same divisor until another one comes.  The quotient with the reciprocal has
- * the bits of the division where quotient.cuh says so, and for divisors up to MOST_DIVISOR. */
-struct averager {
-  pg_divisor divisor = {0, 0};
-
-  __device__ __forceinline__ void set(float by) {
-    if (by != divisor.by) divisor = {by, __frcp_rn(by)};
-  }
-  __device__ __forceinline__ float average(float sum) const {
-    const uint32_t size = 2 * __float_as_uint(sum) - 2 * 0x0d800000u; /* 0 for 2^-100 */
-    if (size >= 2 * (0x7f800000u - 0x0d800000u) && sum != 0) return __fdiv_rn(sum, divisor.by);
-    return quotient(sum, divisor);
-  }
-};
-
 /* VB neighbouring sums of shared memory are added to others. */
 template <int VB>
 static __device__ __forceinline__ void add_sums(float *sums, uint32_t column) {
@@ -236,7 +221,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_pooling grid = pg_output_grid(&problem->facts.pool);
   *tiling = pg_tile_flat(&grid, 4096);
   return problem->facts.largest_divisor != INT64_MAX && !pg_is_global(&problem->facts.pool) &&
-         fits_columns(*problem, a.in_strides, a.out_strides);
+         has_forward_sizes(*problem, a.in_strides, a.out_strides);
 }
 
 template <typename E>

@@ -19,11 +19,7 @@
 #include "cuda/kernels/in_register.cuh"
 #include "cuda/kernels/shared_words.cuh"
 
-enum {
-  MOST_COLUMN_THREADS = 256,
-  COLUMN_BLOCKS_PER_SM = 5,
-  SHORT_AXIS = 1 << 15 /* counts of cells of a window are kept in 16 bits */
-};
+enum { MOST_COLUMN_THREADS = 256, COLUMN_BLOCKS_PER_SM = 5 };
 
 /* --- Plans --- */
 
@@ -428,21 +424,6 @@ static inline bool has_equal_units(const pg_facts &f, const pg_strides &s, forwa
   to->unit = (uint32_t)unit;
   if (unit < 0 || unit >= most) return false;
   return f.neighbours || f.pool.n == 1 || f.pool.c == 1 || n == f.pool.c * c;
-}
-
-static inline bool is_short(const pg_axis &a) {
-  return a.in < SHORT_AXIS && (a.kernel == 0 || pg_window_span(&a) < SHORT_AXIS);
-}
-
-static inline bool fits_columns(const pg_problem &problem, const pg_strides &in,
-                                const pg_strides &out) {
-  const pg_facts &f = problem.facts;
-  const pg_pooling &p = f.pool;
-  if (problem.dtype != ACL_FLOAT && problem.dtype != ACL_FLOAT16 && problem.dtype != ACL_BF16)
-    return false;
-  return f.planes > 0 && f.outputs > 0 && fits_32_bits(p) && is_short(p.d) && is_short(p.h) &&
-         is_short(p.w) && has_small_units(in, p.d.in, p.h.in, p.w.in) &&
-         has_small_units(out, p.d.out, p.h.out, p.w.out);
 }
 
 /* At most how many columns of a tile the windows of `outputs` neighbouring outputs need. */

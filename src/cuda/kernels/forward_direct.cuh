@@ -251,17 +251,6 @@ struct direct_tensors {
   int64_t element_bytes, index_bytes; /* index_bytes 0: there is no index */
 };
 
-/* Do rows begin at multiples of `cells` elements, or of 16 bytes? */
-static inline bool has_row_vectors(const void *memory, const pg_strides &s, int64_t element_bytes,
-                                   int64_t cells) {
-  const int axes[] = {PG_N, PG_C, PG_D, PG_H};
-  const int64_t aligned = least(16, element_bytes * cells);
-  if ((uintptr_t)memory % (uintptr_t)aligned != 0 || s.of[PG_W] != 1) return false;
-  for (int axis : axes)
-    if (s.of[axis] * element_bytes % aligned != 0) return false;
-  return true;
-}
-
 /* Can threads have v outputs side by side, and load vectors of as many cells as these advance? */
 static inline bool has_blocks(const pg_pooling &p, const direct_tensors &t, int64_t v) {
   const int64_t advance = v * p.w.stride;

@@ -83,6 +83,34 @@ static inline forward_axis forward_axis_of(const pg_axis &a) {
   return {axis_32(a), divider_of(a.kernel == 0 ? 1 : a.dilation)};
 }
 
+enum { SHORT_AXIS = 1 << 15 /* counts of cells of a window are kept in 16 bits */ };
+
+static inline bool is_short(const pg_axis &a) {
+  return a.in < SHORT_AXIS && (a.kernel == 0 || pg_window_span(&a) < SHORT_AXIS);
+}
+
+static inline bool has_forward_sizes(const pg_problem &problem, const pg_strides &in,
+                                     const pg_strides &out) {
+  const pg_facts &f = problem.facts;
+  const pg_pooling &p = f.pool;
+  if (problem.dtype != ACL_FLOAT && problem.dtype != ACL_FLOAT16 && problem.dtype != ACL_BF16)
+    return false;
+  return f.planes > 0 && f.outputs > 0 && fits_32_bits(p) && is_short(p.d) && is_short(p.h) &&
+         is_short(p.w) && has_small_units(in, p.d.in, p.h.in, p.w.in) &&
+         has_small_units(out, p.d.out, p.h.out, p.w.out);
+}
+
+/* Do rows begin at multiples of `cells` elements, or of 16 bytes? */
+static inline bool has_row_vectors(const void *memory, const pg_strides &s, int64_t element_bytes,
+                                   int64_t cells) {
+  const int axes[] = {PG_N, PG_C, PG_D, PG_H};
+  const int64_t aligned = least(16, element_bytes * cells);
+  if ((uintptr_t)memory % (uintptr_t)aligned != 0 || s.of[PG_W] != 1) return false;
+  for (int axis : axes)
+    if (s.of[axis] * element_bytes % aligned != 0) return false;
+  return true;
+}
+
 /* Can a thread write `vb` neighbouring channels of a tensor of outputs at once? */
 static inline bool writes_channels(const pg_facts &f, const void *to, const pg_strides &s,
                                    int64_t element_bytes, int64_t vb) {

@@ -330,7 +330,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_max_forward &a = problem->args.max_forward;
   const pg_pooling &p = problem->facts.pool, grid = pg_output_grid(&p);
   *tiling = pg_tile_flat(&grid, 4096);
-  if (!fits_columns(*problem, a.in_strides, a.out_strides)) return false;
+  if (!has_forward_sizes(*problem, a.in_strides, a.out_strides)) return false;
   if (problem->dtype != ACL_FLOAT && p.d.in * p.h.in >= KEY_ROWS) return false;
   return a.index_bytes == 0 || has_small_units(a.index_strides, p.d.out, p.h.out, p.w.out);
 }
