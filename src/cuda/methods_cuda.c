@@ -11,9 +11,10 @@ extern const struct pg_cuda_method pg_cuda_avg_same, pg_cuda_avg_one_window,
     pg_cuda_avg_channels_last_columns, pg_cuda_avg_tiles, pg_cuda_avg_columns,
     pg_cuda_avg_two_windows, pg_cuda_avg_staged, pg_cuda_avg_rows, pg_cuda_avg_strips,
     pg_cuda_avg_any;
-extern const struct pg_cuda_method pg_cuda_max_forward_columns, pg_cuda_max_forward_any;
-extern const struct pg_cuda_method pg_cuda_avg_forward_one_window, pg_cuda_avg_forward_columns,
-    pg_cuda_avg_forward_any;
+extern const struct pg_cuda_method pg_cuda_max_forward_direct, pg_cuda_max_forward_wide,
+    pg_cuda_max_forward_columns, pg_cuda_max_forward_any;
+extern const struct pg_cuda_method pg_cuda_avg_forward_one_window, pg_cuda_avg_forward_direct,
+    pg_cuda_avg_forward_wide, pg_cuda_avg_forward_columns, pg_cuda_avg_forward_any;
 
 static const struct pg_cuda_method *const max_backward[] = {&pg_cuda_max_channels_last_columns,
                                                             &pg_cuda_max_columns,
@@ -37,11 +38,13 @@ static const struct pg_cuda_method *const avg_backward[] = {&pg_cuda_avg_same,
                                                             &pg_cuda_avg_any,
                                                             NULL};
 
-static const struct pg_cuda_method *const max_forward[] = {&pg_cuda_max_forward_columns,
-                                                           &pg_cuda_max_forward_any, NULL};
+static const struct pg_cuda_method *const max_forward[] = {
+    &pg_cuda_max_forward_direct, &pg_cuda_max_forward_wide, &pg_cuda_max_forward_columns,
+    &pg_cuda_max_forward_any, NULL};
 
 static const struct pg_cuda_method *const avg_forward[] = {
-    &pg_cuda_avg_forward_one_window, &pg_cuda_avg_forward_columns, &pg_cuda_avg_forward_any, NULL};
+    &pg_cuda_avg_forward_one_window, &pg_cuda_avg_forward_direct, &pg_cuda_avg_forward_wide,
+    &pg_cuda_avg_forward_columns,    &pg_cuda_avg_forward_any,    NULL};
 
 static const struct pg_cuda_method *const *const methods[PG_KERNEL_COUNT] = {
     [PG_MAX_BACKWARD] = max_backward,

@@ -56,21 +56,6 @@ struct avg_columns {
   }
 };
 
-/* Divides sums by the same divisor until another one comes.  The quotient with the reciprocal has
- * the bits of the division where quotient.cuh says so, and for divisors up to MOST_DIVISOR. */
-struct averager {
-  pg_divisor divisor = {0, 0};
-
-  __device__ __forceinline__ void set(float by) {
-    if (by != divisor.by) divisor = {by, __frcp_rn(by)};
-  }
-  __device__ __forceinline__ float average(float sum) const {
-    const uint32_t size = 2 * __float_as_uint(sum) - 2 * 0x0d800000u; /* 0 for 2^-100 */
-    if (size >= 2 * (0x7f800000u - 0x0d800000u) && sum != 0) return __fdiv_rn(sum, divisor.by);
-    return quotient(sum, divisor);
-  }
-};
-
 /* VB neighbouring sums of shared memory are added to others. */
 template <int VB>
 static __device__ __forceinline__ void add_sums(float *sums, uint32_t column) {
@@ -236,24 +221,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_pooling grid = pg_output_grid(&problem->facts.pool);
   *tiling = pg_tile_flat(&grid, 4096);
   return problem->facts.largest_divisor != INT64_MAX && !pg_is_global(&problem->facts.pool) &&
-         fits_columns(*problem, a.in_strides, a.out_strides);
-}
-
-/* Does every window of the axis count the same number of cells? */
-static bool counts_alike(const pg_axis &a, bool with_padding) {
-  if (a.kernel == 0) return false;
-  const int64_t most = pg_window_span(&a) + 1;
-  return pg_window_extent(&a, 0, with_padding) == most &&
-         pg_window_extent(&a, a.out - 1, with_padding) == most;
-}
-
-/* The divisor of all windows; 0: they have different ones. */
-static float constant_divisor(const pg_pooling &p, const pg_avg_forward &a) {
-  const bool pad = a.count_include_pad;
-  if (a.divisor != 0) return (float)a.divisor;
-  if (!counts_alike(p.d, pad) || !counts_alike(p.h, pad) || !counts_alike(p.w, pad)) return 0;
-  return (float)(pg_window_extent(&p.d, 0, pad) * pg_window_extent(&p.h, 0, pad) *
-                 pg_window_extent(&p.w, 0, pad));
+         has_forward_sizes(*problem, a.in_strides, a.out_strides);
 }
 
 template <typename E>
@@ -263,8 +231,8 @@ static column_plan plan_of(const pg_problem &problem, int64_t v, bool walks, int
   column_plan p = {};
   p.in = a.in;
   p.out = a.out;
-  p.in_strides = column_strides_of(a.in_strides);
-  p.out_strides = column_strides_of(a.out_strides);
+  p.in_strides = forward_strides_of(a.in_strides);
+  p.out_strides = forward_strides_of(a.out_strides);
   p.divisor = constant_divisor(f.pool, a);
   p.count_include_pad = a.count_include_pad;
   const bool in = has_equal_units(f, a.in_strides, &p.in_strides);

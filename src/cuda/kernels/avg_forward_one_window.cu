@@ -7,6 +7,8 @@
  * memory, and each thread adds up a plane there.  Where channels are neighbours, a thread has all
  * partial sums of one or two channels; if these are too few to keep the device busy, 16 threads
  * have the partial sums of 16 bytes of channels, or of one channel. */
+#include <type_traits>
+
 #include "cuda/kernels/forward_job.cuh"
 
 enum {
@@ -176,30 +178,30 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* A thread has V channels of an image, and all of their partial sums. */
 template <typename E, int V>
-static __global__ void __launch_bounds__(THREADS, 4)
+static __global__ void __launch_bounds__(THREADS, 3)
     avg_forward_channels(const __grid_constant__ one_row_job j) {
   const uint32_t slot = blockIdx.x * THREADS + threadIdx.x;
   const uint32_t n = over(slot, j.by_vectors), c = (slot - n * j.by_vectors.by) * V;
   if ((int64_t)slot * V >= j.planes) return;
   const E *cell = (const E *)j.in + n * j.in_n + c;
   float partial[V][PG_PARTIAL_SUMS] = {};
-  const auto add_half = [&](int64_t left, int first) {
-    vector_of<E, V> cells[PG_PARTIAL_SUMS / 2];
+  int64_t left = j.cells;
+  /* Whole rounds need no tests, so that all of their loads come before the first sum. */
+  const auto add_round = [&](auto whole) {
+    vector_of<E, V> cells[PG_PARTIAL_SUMS];
 #pragma unroll
-    for (int k = 0; k < PG_PARTIAL_SUMS / 2; k++) {
-      if (k < left) cells[k].load(cell);
+    for (int k = 0; k < PG_PARTIAL_SUMS; k++) {
+      if (decltype(whole)::value || k < left) cells[k].load(cell);
       cell += j.step;
     }
 #pragma unroll
-    for (int k = 0; k < PG_PARTIAL_SUMS / 2; k++)
-      if (k < left)
+    for (int k = 0; k < PG_PARTIAL_SUMS; k++)
+      if (decltype(whole)::value || k < left)
 #pragma unroll
-        for (int v = 0; v < V; v++) partial[v][first + k] += widened(cells[k].of[v]);
+        for (int v = 0; v < V; v++) partial[v][k] += widened(cells[k].of[v]);
   };
-  for (int64_t left = j.cells; left > 0; left -= PG_PARTIAL_SUMS) {
-    add_half(left, 0);
-    add_half(left - PG_PARTIAL_SUMS / 2, PG_PARTIAL_SUMS / 2);
-  }
+  for (; left >= PG_PARTIAL_SUMS; left -= PG_PARTIAL_SUMS) add_round(std::true_type());
+  if (left > 0) add_round(std::false_type());
 #pragma unroll
   for (int v = 0; v < V; v++) put_average<E>(j, n, c + v, add_partial_sums(partial[v], j.cells));
 }

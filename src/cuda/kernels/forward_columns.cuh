@@ -15,29 +15,13 @@
 #ifndef PG_CUDA_FORWARD_COLUMNS_CUH_
 #define PG_CUDA_FORWARD_COLUMNS_CUH_
 
-#include "cuda/kernels/forward_job.cuh"
+#include "cuda/kernels/forward_geometry.cuh"
 #include "cuda/kernels/in_register.cuh"
 #include "cuda/kernels/shared_words.cuh"
 
-enum {
-  MOST_COLUMN_THREADS = 256,
-  COLUMN_BLOCKS_PER_SM = 5,
-  SHORT_AXIS = 1 << 15 /* counts of cells of a window are kept in 16 bits */
-};
+enum { MOST_COLUMN_THREADS = 256, COLUMN_BLOCKS_PER_SM = 5 };
 
 /* --- Plans --- */
-
-/* Distances in elements: from a unit to the next, along the axes, and of images and channels. */
-struct column_strides {
-  uint32_t unit, d, h, w;
-  int64_t n, c;
-};
-
-/* An axis and the distance between cells of one window. */
-struct column_axis {
-  pg_axis_32 windows;
-  pg_divider step;
-};
 
 /* A unit is a plane, or `inner` channels of an image where channels are neighbours.  A tile has
  * `tile_units` whole units, or `tile_rows` rows of one; in each row it has `tile_outputs` outputs,
@@ -46,8 +30,8 @@ struct column_plan {
   const void *in;
   void *out, *index;
   int32_t index_bytes;
-  column_strides in_strides, out_strides, index_strides;
-  column_axis d, h, w;
+  forward_strides in_strides, out_strides, index_strides;
+  forward_axis d, h, w;
   int32_t units, rows, channels, inner;
   int32_t tile_units, tile_rows, tile_outputs, tile_columns;
   int32_t vectors;       /* of the columns of a row of a tile */
@@ -107,22 +91,7 @@ static __device__ __forceinline__ column_tables column_tables_of(const column_pl
 
 /* --- Tiles --- */
 
-struct column_taps {
-  int32_t first, count;
-};
-
-/* pg_window_taps in 32 bits. */
-static __device__ __forceinline__ column_taps taps_of(const column_axis &a, int32_t o) {
-  const pg_window_32 v = window(a.windows, o);
-  column_taps t = {v.begin, 0};
-  const uint32_t round_up = a.step.by - 1;
-  if (v.begin < 0) t.first += (int32_t)(over((uint32_t)-v.begin + round_up, a.step) * a.step.by);
-  const int32_t end = min(v.begin + (int32_t)v.length, a.windows.in);
-  if (end > t.first) t.count = (int32_t)over((uint32_t)(end - t.first) + round_up, a.step);
-  return t;
-}
-
-static __device__ __forceinline__ int64_t unit_offset(const column_strides &s, uint32_t n,
+static __device__ __forceinline__ int64_t unit_offset(const forward_strides &s, uint32_t n,
                                                       uint32_t c) {
   return n * s.n + c * s.c;
 }
@@ -156,7 +125,7 @@ static __device__ __forceinline__ void note_row(const column_plan &p, const colu
   const uint32_t unit = over((uint32_t)i, p.by_tile_rows);
   const uint32_t row = (uint32_t)t.row + (uint32_t)i - unit * p.by_tile_rows.by;
   const uint32_t od = over(row, p.by_oh), oh = row - od * p.by_oh.by;
-  const column_taps d = taps_of(p.d, (int32_t)od), h = taps_of(p.h, (int32_t)oh);
+  const forward_taps d = taps_of(p.d, (int32_t)od), h = taps_of(p.h, (int32_t)oh);
   column_row c;
   c.in = unit * p.in_strides.unit + (uint32_t)d.first * p.in_strides.d +
          (uint32_t)h.first * p.in_strides.h;
@@ -192,7 +161,7 @@ template <bool WALKS>
 static __device__ __forceinline__ void note_place(const column_plan &p, const column_tile &t,
                                                   const column_tables &tables, int32_t i) {
   const uint32_t counted = (uint32_t)extent(p.w.windows, t.output + i, p.count_include_pad);
-  column_taps w = {window<WALKS>(p.w.windows, t.output + i).begin, 0};
+  forward_taps w = {window<WALKS>(p.w.windows, t.output + i).begin, 0};
   if (!WALKS) w = taps_of(p.w, t.output + i);
   tables.places[i] = {(uint32_t)(w.first - t.column) * (uint32_t)p.inner,
                       (uint32_t)w.count | counted << 16};
@@ -448,47 +417,13 @@ struct column_shape {
   int64_t vb;                          /* channels of outputs that a thread has */
 };
 
-static inline column_strides column_strides_of(const pg_strides &s) {
-  column_strides c = {};
-  c.d = (uint32_t)s.of[PG_D];
-  c.h = (uint32_t)s.of[PG_H];
-  c.w = (uint32_t)s.of[PG_W];
-  c.n = s.of[PG_N];
-  c.c = s.of[PG_C];
-  return c;
-}
-
 /* Are units a fixed distance apart, so that a tile may have several?  Sets the distance. */
-static inline bool has_equal_units(const pg_facts &f, const pg_strides &s, column_strides *to) {
+static inline bool has_equal_units(const pg_facts &f, const pg_strides &s, forward_strides *to) {
   const int64_t most = (int64_t)1 << 21, n = s.of[PG_N], c = s.of[PG_C];
   const int64_t unit = f.neighbours || f.pool.c == 1 ? n : c;
   to->unit = (uint32_t)unit;
   if (unit < 0 || unit >= most) return false;
   return f.neighbours || f.pool.n == 1 || f.pool.c == 1 || n == f.pool.c * c;
-}
-
-/* Do 31 bits hold the distance of every element of a unit from its first one? */
-static inline bool has_small_units(const pg_strides &s, int64_t d, int64_t h, int64_t w) {
-  const int64_t most = (int64_t)1 << 30;
-  for (int64_t stride : s.of)
-    if (stride < 0) return false;
-  if (s.of[PG_D] >= most || s.of[PG_H] >= most || s.of[PG_W] >= most) return false;
-  return d * s.of[PG_D] + h * s.of[PG_H] + w * s.of[PG_W] < most;
-}
-
-static inline bool is_short(const pg_axis &a) {
-  return a.in < SHORT_AXIS && (a.kernel == 0 || pg_window_span(&a) < SHORT_AXIS);
-}
-
-static inline bool fits_columns(const pg_problem &problem, const pg_strides &in,
-                                const pg_strides &out) {
-  const pg_facts &f = problem.facts;
-  const pg_pooling &p = f.pool;
-  if (problem.dtype != ACL_FLOAT && problem.dtype != ACL_FLOAT16 && problem.dtype != ACL_BF16)
-    return false;
-  return f.planes > 0 && f.outputs > 0 && fits_32_bits(p) && is_short(p.d) && is_short(p.h) &&
-         is_short(p.w) && has_small_units(in, p.d.in, p.h.in, p.w.in) &&
-         has_small_units(out, p.d.out, p.h.out, p.w.out);
 }
 
 /* At most how many columns of a tile the windows of `outputs` neighbouring outputs need. */
@@ -571,18 +506,14 @@ static inline void plan_dividers(const pg_pooling &g, bool neighbours, column_pl
   p->by_inner = divider_of(p->inner);
 }
 
-static inline column_axis column_axis_of(const pg_axis &a) {
-  return {axis_32(a), divider_of(a.kernel == 0 ? 1 : a.dilation)};
-}
-
 /* The plan of a problem; the caller sets addresses and the strides of indices before, which count
  * where units must be a fixed distance apart. */
 static inline void plan_columns(const pg_facts &f, const column_shape &s, bool equal_units,
                                 column_plan *p) {
   const pg_pooling &g = f.pool;
-  p->d = column_axis_of(g.d);
-  p->h = column_axis_of(g.h);
-  p->w = column_axis_of(g.w);
+  p->d = forward_axis_of(g.d);
+  p->h = forward_axis_of(g.h);
+  p->w = forward_axis_of(g.w);
   p->channels = (int32_t)g.c;
   p->inner = (int32_t)inner_of(f, s);
   const int64_t groups = f.neighbours ? pg_ceil_div(g.c, p->inner) : 1;
@@ -625,13 +556,6 @@ static inline bool has_walks(const pg_pooling &p, int64_t kernel, int64_t stride
   return p.d.in == 1 && p.d.out == 1 && p.d.kernel == 1 && p.d.pad == 0 && p.h.kernel == kernel &&
          p.h.stride == stride && p.h.dilation == 1 && p.h.pad < kernel && p.w.kernel == kernel &&
          p.w.dilation == 1;
-}
-
-/* Can a thread write `vb` neighbouring channels of a tensor of outputs at once? */
-static inline bool writes_channels(const pg_facts &f, const void *to, const pg_strides &s,
-                                   int64_t element_bytes, int64_t vb) {
-  return f.neighbours && f.pool.c % vb == 0 &&
-         is_vector(to, s, element_bytes, f.pool.c, least(16, element_bytes * vb));
 }
 
 /* How many cells a thread can load at once.  Where threads would be few, they load 4 bytes. */

@@ -127,27 +127,6 @@ static __device__ __forceinline__ void find_greatest(found_room from, int32_t co
   for (int v = 0; v < VB; v++) found[v].position = found[v].position * width + distance[v];
 }
 
-/* Writes V neighbours, of 2 to 32 bytes, to an address that is a multiple of their size or of 16.
- */
-template <int V, typename T>
-static __device__ __forceinline__ void write_vector(T *to, const T *from) {
-  constexpr int BYTES = V * (int)sizeof(T);
-  if constexpr (V == 1) {
-    *to = *from;
-  } else if constexpr (BYTES == 8) {
-    uint2 words;
-    memcpy(&words, from, 8);
-    __stcs((uint2 *)to, words);
-  } else {
-#pragma unroll
-    for (int i = 0; i < BYTES / 16; i++) {
-      uint4 words;
-      memcpy(&words, (const char *)from + 16 * i, 16);
-      put_words((char *)to + 16 * i, words);
-    }
-  }
-}
-
 /* Where a thread of the second step writes.  I: int64_t or int32_t, or char where nobody wants
  * positions. */
 template <typename E, typename I, int VB>
@@ -351,7 +330,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
   const pg_max_forward &a = problem->args.max_forward;
   const pg_pooling &p = problem->facts.pool, grid = pg_output_grid(&p);
   *tiling = pg_tile_flat(&grid, 4096);
-  if (!fits_columns(*problem, a.in_strides, a.out_strides)) return false;
+  if (!has_forward_sizes(*problem, a.in_strides, a.out_strides)) return false;
   if (problem->dtype != ACL_FLOAT && p.d.in * p.h.in >= KEY_ROWS) return false;
   return a.index_bytes == 0 || has_small_units(a.index_strides, p.d.out, p.h.out, p.w.out);
 }
@@ -365,12 +344,12 @@ static column_plan plan_of(const pg_problem &problem, int64_t v, bool walks, int
   p.out = a.out;
   p.index = a.index;
   p.index_bytes = a.index_bytes;
-  p.in_strides = column_strides_of(a.in_strides);
-  p.out_strides = column_strides_of(a.out_strides);
+  p.in_strides = forward_strides_of(a.in_strides);
+  p.out_strides = forward_strides_of(a.out_strides);
   bool equal = has_equal_units(f, a.in_strides, &p.in_strides);
   equal = has_equal_units(f, a.out_strides, &p.out_strides) && equal;
   if (a.index_bytes != 0) {
-    p.index_strides = column_strides_of(a.index_strides);
+    p.index_strides = forward_strides_of(a.index_strides);
     equal = has_equal_units(f, a.index_strides, &p.index_strides) && equal;
   }
   plan_columns(f, {sizeof(E), columns_of_type<E>::reducer::BYTES, v, walks, vb}, equal, &p);

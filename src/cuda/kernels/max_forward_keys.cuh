@@ -123,8 +123,8 @@ static __device__ __noinline__ found_cell<T> last_nan(const column_plan &p, cons
   const uint32_t unit = over((uint32_t)o.row, p.by_tile_rows);
   const uint32_t row = (uint32_t)t.row + (uint32_t)o.row - unit * p.by_tile_rows.by;
   const uint32_t od = over(row, p.by_oh), oh = row - od * p.by_oh.by;
-  const column_taps d = taps_of(p.d, (int32_t)od), h = taps_of(p.h, (int32_t)oh),
-                    w = taps_of(p.w, (int32_t)o.ow);
+  const forward_taps d = taps_of(p.d, (int32_t)od), h = taps_of(p.h, (int32_t)oh),
+                     w = taps_of(p.w, (int32_t)o.ow);
   found_cell<T> found = {};
   for (int32_t i = 0; i < d.count; i++)
     for (int32_t j = 0; j < h.count; j++)

@@ -54,4 +54,18 @@ static __device__ __forceinline__ float true_quotient(float g, const pg_divisor 
   return 0.0f + __fdiv_rn(g, d.by);
 }
 
+/* Divides sums by the same divisor until another one comes.  Sums that need a division get one. */
+struct averager {
+  pg_divisor divisor = {0, 0};
+
+  __device__ __forceinline__ void set(float by) {
+    if (by != divisor.by) divisor = {by, __frcp_rn(by)};
+  }
+  __device__ __forceinline__ float average(float sum) const {
+    const uint32_t size = 2 * __float_as_uint(sum) - 2 * 0x0d800000u; /* 0 for 2^-100 */
+    if (size >= 2 * (0x7f800000u - 0x0d800000u) && sum != 0) return __fdiv_rn(sum, divisor.by);
+    return quotient(sum, divisor);
+  }
+};
+
 #endif
