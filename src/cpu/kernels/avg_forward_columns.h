@@ -153,6 +153,25 @@ static inline __attribute__((always_inline)) floats add_channels(const float *co
                                 : add_taps(columns, unit, taps);
 }
 
+/* Adds up the cells of a window in so many vectors of channels; `from`: the first of them.  Its
+ * columns lie `stride` elements apart. */
+static inline __attribute__((always_inline)) void add_window(
+    const struct source *s, const element *from, int64_t stride, const int64_t taps,
+    const int64_t depth, const int64_t height, const int64_t vectors, floats sum[4]) {
+  for (int64_t v = 0; v < vectors; v++) sum[v] = zeros();
+  for (int64_t i = 0; i < taps; i++, from += stride) {
+    floats column[4];
+    for (int64_t v = 0; v < vectors; v++) column[v] = load_elements(from + v * LANES);
+    for (int64_t d = 0; d < depth; d++)
+      for (int64_t h = d == 0; h < height; h++) {
+        const element *cell = from + d * s->d_stride + h * s->h_stride;
+        for (int64_t v = 0; v < vectors; v++)
+          column[v] = add(column[v], load_elements(cell + v * LANES));
+      }
+    for (int64_t v = 0; v < vectors; v++) sum[v] = add(sum[v], column[v]);
+  }
+}
+
 /* Adds the columns of the windows of a group of outputs, all of which lie in the 2 * LANES places
  * from `columns` on.  Each lane begins at its offset and adds as many columns as it has; uniform:
  * all lanes have `taps`. */

@@ -16,10 +16,14 @@ enum {
   STAGED = 4096,                     /* cells that are copied at once */
   LOOK_EVERY = 16384,                /* cells of a plane between two looks at pg_is_stopped */
   CHANNELS = 256,                    /* the most of an interleaved box */
+  GROUP = 4,                         /* vectors of channels that are added at once, */
+  BLOCK = 64,                        /* and so many cells of them */
+  PREFETCHED = 448 << 10,            /* the most bytes of an n that are prefetched as a whole */
   ITEM = 16384,                      /* about so many elements of cells belong to an item */
   LEVELS = 4                         /* no fewer than LANES can be halved */
 };
 
+_Static_assert(BLOCK % PG_PARTIAL_SUMS == 0, "a block begins with the first sum");
 _Static_assert(LOOK_EVERY % PG_PARTIAL_SUMS == 0, "a part of a plane begins with the first sum");
 
 struct one_window {
@@ -200,44 +204,78 @@ static void make_planes(struct one_window *k, const struct pg_box *b,
 
 /* --- Channels last --- */
 
-/* Adds elements to as many sums, or begins these.  Those that lie `ahead` are needed soon. */
-static void add_elements(float *sums, const element *from, int64_t count, int64_t ahead,
-                         bool begin) {
-  int64_t i = 0;
-  for (; i + LANES <= count; i += LANES) {
-    __builtin_prefetch(from + i + ahead);
-    const floats v = load_elements(from + i);
-    store_f32(sums + i, begin ? v : add(load_f32(sums + i), v));
-  }
-  if (i == count) return;
-  const floats v = load_part(from + i, count - i);
-  store_part_f32(sums + i, pack_f32(begin ? v : add(load_f32(sums + i), v)), count - i);
+/* The cells of a box of channels, and what is prefetched while they are added. */
+struct channel_cells {
+  const element *first;
+  bool contiguous;     /* the channels of all cells of an n follow each other */
+  int64_t ahead, step; /* with cell i so many elements from first + ahead + i * step on */
+};
+
+/* A box has few of the channels of a cell, and memory is slow where so little is read in one place.
+ * So while the boxes of one n are computed, all channels of the next one are prefetched in the
+ * order of memory, if the second-level cache has room for them. */
+static struct channel_cells cells_of_channels(const struct one_window *k, const struct pg_box *b) {
+  const struct pg_pooling *p = &k->facts->pool;
+  const int64_t *s = k->args->in_strides.of, cells = k->facts->cells, c = b->first % p->c;
+  struct channel_cells of = {.first = plane_at(k, b->first),
+                             .contiguous = layout_of(&k->args->in_strides, p, false, true).planes,
+                             .ahead = BLOCK * p->c,
+                             .step = p->c};
+  if (!of.contiguous || cells > PREFETCHED / (int)sizeof(element) / p->c) return of;
+  of.ahead = s[PG_N] - c + c * cells;
+  of.step = b->planes;
+  return of;
 }
 
-/* Adds the cells of so many channels to sums that lie `channels` places apart. */
-static void add_channels(struct one_window *k, const element *from, int64_t channels,
-                         const struct pg_scratch *scratch) {
+static const element *cell_at(const struct one_window *k, const struct channel_cells *of,
+                              int64_t i) {
   const struct pg_pooling *p = &k->facts->pool;
-  const int64_t *s = k->args->in_strides.of, cells = k->facts->cells;
-  const struct layout in = layout_of(&k->args->in_strides, p, false, true);
-  if (in.planes && channels == p->c && cells > PG_PARTIAL_SUMS) {
-    for (int64_t i = 0; i < cells && !pg_is_stopped(scratch); i += PG_PARTIAL_SUMS)
-      add_elements(k->sums, from + i * channels, least(PG_PARTIAL_SUMS, cells - i) * channels, 0,
-                   i == 0);
-    return;
+  if (of->contiguous) return of->first + i * p->c;
+  const int64_t row = i / p->w.in;
+  return of->first +
+         pg_offset(&k->args->in_strides, 0, 0, row / p->h.in, row % p->h.in, i % p->w.in);
+}
+
+/* Adds every `parts`-th of some cells, in so many channels from c on, to their sums. */
+static inline __attribute__((always_inline)) void add_group(const struct one_window *k,
+                                                            const struct channel_cells *of,
+                                                            struct pg_range cells, int64_t parts,
+                                                            int64_t c, const int64_t channels,
+                                                            float *sums) {
+  enum { VECTOR = LANES * (int)sizeof(element) }; /* bytes */
+  floats sum[GROUP];
+  for (int64_t v = 0; v * LANES < channels; v++)
+    sum[v] = cells.begin < parts ? zeros() : load_f32(sums + v * LANES);
+  for (int64_t i = cells.begin; i < cells.end; i += parts) {
+    const element *from = cell_at(k, of, i) + c;
+    const element *soon = of->first + of->ahead + i * of->step + c;
+    for (int64_t v = 0; v * LANES < channels; v++) {
+      if (v * VECTOR % LINE == 0) __builtin_prefetch(soon + v * LANES, 0, 2);
+      sum[v] = add(sum[v], channels - v * LANES >= LANES
+                               ? load_elements(from + v * LANES)
+                               : load_part(from + v * LANES, channels - v * LANES));
+    }
   }
-  int64_t i = 0;
-  for (int64_t d = 0; d < p->d.in; d++)
-    for (int64_t h = 0; h < p->h.in; h++)
-      for (int64_t w = 0; w < p->w.in; w++, i++) {
-        if (i % PG_PARTIAL_SUMS == 0 && pg_is_stopped(scratch)) return;
-        const element *cell = from + d * s[PG_D] + h * s[PG_H] + w * s[PG_W];
-        if (cells <= PG_PARTIAL_SUMS)
-          add_elements(k->sums, cell, channels, 2 * s[PG_W], i == 0);
-        else
-          add_elements(k->sums + i % PG_PARTIAL_SUMS * channels, cell, channels, 2 * s[PG_W],
-                       i < PG_PARTIAL_SUMS);
-      }
+  for (int64_t v = 0; v * LANES < channels; v++) store_f32(sums + v * LANES, sum[v]);
+}
+
+/* Adds the cells of a box to sums that lie `pitch` places apart.  A few vectors of channels at a
+ * time, so that their sums stay in registers for the cells of a block. */
+static void add_channels(struct one_window *k, const struct pg_box *b, int64_t pitch,
+                         const struct pg_scratch *scratch) {
+  enum { CHANNELS_AT_ONCE = GROUP * LANES };
+  const struct channel_cells of = cells_of_channels(k, b);
+  const int64_t cells = k->facts->cells, channels = b->planes;
+  const int64_t parts = cells <= PG_PARTIAL_SUMS ? 1 : PG_PARTIAL_SUMS;
+  for (int64_t i = 0; i < cells && !pg_is_stopped(scratch); i += BLOCK)
+    for (int64_t part = 0; part < parts && i + part < cells; part++) {
+      const struct pg_range some = {i + part, least(i + BLOCK, cells)};
+      float *sums = k->sums + part * pitch;
+      int64_t c = 0;
+      for (; c + CHANNELS_AT_ONCE <= channels; c += CHANNELS_AT_ONCE)
+        add_group(k, &of, some, parts, c, CHANNELS_AT_ONCE, sums + c);
+      if (c < channels) add_group(k, &of, some, parts, c, channels - c, sums + c);
+    }
 }
 
 static void make_channels(struct one_window *k, const struct pg_box *b,
@@ -245,10 +283,11 @@ static void make_channels(struct one_window *k, const struct pg_box *b,
   const struct pg_pooling *p = &k->facts->pool;
   const struct part_vectors parts = parts_of_window(k);
   const int64_t channels = b->planes, n = b->first / p->c, c = b->first % p->c;
+  const int64_t pitch = round_up(channels);
   element *to = (element *)k->args->out + pg_offset(&k->args->out_strides, n, c, 0, 0, 0);
-  add_channels(k, plane_at(k, b->first), channels, scratch);
+  add_channels(k, b, pitch, scratch);
   if (k->facts->cells > PG_PARTIAL_SUMS)
-    for (int64_t half = PG_PARTIAL_SUMS / 2 * channels; half >= channels; half /= 2)
+    for (int64_t half = PG_PARTIAL_SUMS / 2 * pitch; half >= pitch; half /= 2)
       for (int64_t i = 0; i < half; i += LANES)
         store_f32(k->sums + i, add(load_f32(k->sums + i), load_f32(k->sums + half + i)));
   for (int64_t i = 0; i < channels; i += LANES) {

@@ -8,8 +8,10 @@
  *
  * A cell is `unit` elements that follow each other: the channels of an interleaved box, else one.
  * So a row of cells is a run of elements in either layout, and so is a row of outputs.  How columns
- * are added depends on the windows along W (enum way in avg_forward_windows.h).  Small planes are
- * computed as if they were channels (avg_forward_bundles.h). */
+ * are added depends on the windows along W (enum way in avg_forward_windows.h).  Where cells have a
+ * vector of channels or more and windows share no columns, both steps are done in registers, one
+ * output after the other.  Small planes are computed as if they were channels
+ * (avg_forward_bundles.h). */
 #include "cpu/kernels/avg_forward_bundles.h"
 #include "cpu/kernels/avg_forward_columns.h"
 
@@ -124,6 +126,46 @@ static void make_by_channels(const struct rows *k, const struct output_row *row,
   }
 }
 
+/* BY_CELLS: the channels of one output, from the element `at` of its row on. */
+static inline __attribute__((always_inline)) void make_window(
+    const struct rows *k, const struct output_row *row, const struct source *s, const element *from,
+    int64_t at, const struct part_vectors *parts, const int64_t taps, const int64_t depth,
+    const int64_t height) {
+  const int64_t unit = k->w.unit, stride = k->args->in_strides.of[PG_W];
+  floats sum[4];
+  int64_t c = 0;
+  for (; c + 2 * TWO_VECTORS <= unit; c += 2 * TWO_VECTORS) {
+    element *to = row->to + at + c;
+    add_window(s, from + c, stride, taps, depth, height, 4, sum);
+    store_two(to, average(sum[0], parts, k->products), to + LANES,
+              average(sum[1], parts, k->products));
+    store_two(to + TWO_VECTORS, average(sum[2], parts, k->products), to + TWO_VECTORS + LANES,
+              average(sum[3], parts, k->products));
+  }
+  for (; c < unit; c += LANES) {
+    c = least(c, unit - LANES);
+    add_window(s, from + c, stride, taps, depth, height, 1, sum);
+    store_packed(row->to + at + c, pack(average(sum[0], parts, k->products)));
+  }
+}
+
+/* A row of outputs BY_CELLS. */
+static void make_by_cells(const struct rows *k, const struct output_row *row,
+                          const struct source *s) {
+  const struct windows *w = &k->w;
+  const int64_t stride = k->args->in_strides.of[PG_W];
+  struct part_vectors parts = parts_of_one(&row->parts, 0);
+  for (int64_t i = 0; i < pg_length(w->outputs); i++) {
+    const element *from = s->first + (w->first[i] + w->origin - w->cells.begin) * stride;
+    const int64_t at = i * w->unit;
+    if (!k->tables.same) parts = parts_of_one(&row->parts, i);
+    if (w->count[i] == 2 && s->height == 2 && s->depth == 1)
+      make_window(k, row, s, from, at, &parts, 2, 1, 2);
+    else
+      make_window(k, row, s, from, at, &parts, w->count[i], s->depth, s->height);
+  }
+}
+
 /* A row of outputs BY_SHIFTS: the first columns of neighbouring outputs are neighbours, so a vector
  * of outputs is the sum of vectors that begin one column further each. */
 static inline __attribute__((always_inline)) void shift_row(const struct rows *k,
@@ -230,7 +272,8 @@ static void scatter_outputs(const struct rows *k, const struct output_row *row) 
     memcpy(row->scattered + i * stride, row->to + i * unit, (size_t)unit * sizeof(element));
 }
 
-/* Computes the rows of outputs of the batch from the sums of their columns, and empties it. */
+/* Computes the rows of outputs of the batch from the sums of their columns, unless they were
+ * computed BY_CELLS, and empties it. */
 static void make_batch(struct rows *k) {
   const struct windows *w = &k->w;
   const int64_t count = k->batched;
@@ -239,7 +282,7 @@ static void make_batch(struct rows *k) {
     make_by_shifts(k);
   else if (w->way == BY_PERMUTES)
     make_by_permutes(k);
-  else
+  else if (w->way != BY_CELLS)
     for (int64_t i = 0; i < count; i++) {
       if (w->way == BY_CHANNELS && w->unit == LANES)
         make_by_lanes(k, &k->row[i], columns_of(k, i));
@@ -316,7 +359,10 @@ static inline void add_row(struct rows *k, const struct plane_rows *p, int64_t o
   struct output_row *row = &k->row[k->batched];
   place_row(k, row, to, p->end);
   row->parts = parts;
-  add_columns(&k->w, &s, is[PG_W], k->interleaved, columns_of(k, k->batched));
+  if (k->w.way == BY_CELLS)
+    make_by_cells(k, row, &s);
+  else
+    add_columns(&k->w, &s, is[PG_W], k->interleaved, columns_of(k, k->batched));
   if (++k->batched == k->w.batch) make_batch(k);
 }
 

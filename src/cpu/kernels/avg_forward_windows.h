@@ -21,6 +21,7 @@ enum {
 
 /* How the columns of the windows of a row of outputs are added. */
 enum way {
+  BY_CELLS,    /* channels whose windows share few columns: no column sums are kept */
   BY_CHANNELS, /* vectors of channels, output by output */
   BY_SHIFTS,   /* windows slide by one cell: vectors of neighbouring outputs are loaded */
   BY_PERMUTES, /* the columns of a group of outputs lie in two vectors, and permutes pick them */
@@ -127,8 +128,17 @@ static void make_groups(struct windows *w, bool sliding, int64_t stride) {
   }
 }
 
+/* Are cells of LANES channels or more added up without column sums?  Windows share no columns if
+ * they slide, and few if they are adaptive and not short, and have up to PG_PARTIAL_SUMS. */
+static bool adds_by_cells(const struct pg_axis *axis, int64_t unit) {
+  if (unit < LANES) return false;
+  if (axis->kernel == 0) return axis->in / axis->out >= 4 && axis->in / axis->out < 15;
+  return axis->kernel <= axis->stride && axis->kernel <= PG_PARTIAL_SUMS;
+}
+
 /* How columns are added best, for windows of this axis. */
 static enum way way_of(const struct windows *w, const struct pg_axis *axis) {
+  if (adds_by_cells(axis, w->unit)) return BY_CELLS;
   if (w->unit >= LANES) return BY_CHANNELS;
   if (w->taps > PG_PARTIAL_SUMS) return w->unit == 1 ? BY_PARTS : BY_CHANNELS;
   if (axis->kernel > 0 && axis->stride == 1) return BY_SHIFTS;
@@ -160,6 +170,7 @@ static void make_windows(struct windows *w, const struct pg_axis *axis, struct p
   w->pitch = round_up(w->length * unit);
   w->batch = least(BATCH_COLUMNS / w->pitch, COLUMNS / (pg_length(outputs) * unit));
   w->batch = most(1, least(w->batch, BATCH_ROWS));
+  if (w->way == BY_CELLS) w->pitch = 0, w->batch = 1;
 }
 
 /* --- Divisors --- */
@@ -210,8 +221,12 @@ static int64_t cells_of(const struct pg_axis *axis, int64_t outputs) {
   return before < INT64_MAX - axis->kernel ? before + axis->kernel : INT64_MAX;
 }
 
-/* Does a row of so many outputs need no more than so many column sums, and have its tables room? */
+/* Does a row of so many outputs need no more than so many column sums, and have its tables room?
+ * BY_CELLS has none, but the last box of a row may have fewer than LANES channels. */
 static bool has_room(const struct pg_axis *axis, int64_t outputs, int64_t unit, int64_t columns) {
+  if (adds_by_cells(axis, unit) && (axis->kernel > 0 || outputs <= ADAPTIVE_OUTPUTS))
+    return pg_mul_or_most(outputs, unit) <= COLUMNS &&
+           pg_mul_or_most(cells_of(axis, outputs), LANES) <= columns;
   return pg_mul_or_most(cells_of(axis, outputs), unit) <= columns &&
          pg_mul_or_most(outputs, unit) <= ROW_OUTPUTS &&
          (axis->kernel > 0 || outputs <= ADAPTIVE_OUTPUTS);
