@@ -378,9 +378,8 @@ static inline shorts flip_negative(shorts v) {
   return _mm512_ternarylogic_epi64(v, sign, all_shorts(0x7fff), 0x78); /* v ^ (sign & 0x7fff) */
 }
 static inline ints join_low(shorts upper, shorts lower) {
-  const __m512i lanes =
-      _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
-                       37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+  const __m512i lanes = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40,
+                                         8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
   return _mm512_permutex2var_epi16(lower, lanes, upper);
 }
 static inline ints join_high(shorts upper, shorts lower) {
