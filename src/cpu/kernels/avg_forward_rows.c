@@ -131,10 +131,11 @@ static inline __attribute__((always_inline)) void make_window(
     const struct rows *k, const struct output_row *row, const struct source *s, const element *from,
     int64_t at, const struct part_vectors *parts, const int64_t taps, const int64_t depth,
     const int64_t height) {
+  enum { FOUR_VECTORS = 4 * LANES };
   const int64_t unit = k->w.unit, stride = k->args->in_strides.of[PG_W];
   floats sum[4];
   int64_t c = 0;
-  for (; c + 2 * TWO_VECTORS <= unit; c += 2 * TWO_VECTORS) {
+  for (; c + FOUR_VECTORS <= unit; c += FOUR_VECTORS) {
     element *to = row->to + at + c;
     add_window(s, from + c, stride, taps, depth, height, 4, sum);
     store_two(to, average(sum[0], parts, k->products), to + LANES,
