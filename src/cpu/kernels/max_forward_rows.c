@@ -22,6 +22,7 @@
 
 enum {
   ITEM_BYTES = 32 << 10, /* of cells that an item reads, about */
+  BAND = 32, /* rows of an item that has parts of rows: it makes a table, which many rows repay */
   SOON = 16 << 10 /* bytes further on are cells that are prefetched, into the second-level cache */
 };
 
@@ -424,7 +425,9 @@ static bool rows_fit(const struct pg_problem *problem, struct pg_tiling *tiling)
   if (width <= 0) return false;
   const int64_t per_output = most(1, f->grad_in_bytes / pg_mul_or_most(f->planes, f->outputs));
   const int64_t outputs = most(most(1, ITEM_BYTES / per_output / unit), width);
-  struct pg_tiling t = pg_tile_flat(&grid, width < grid.w.in ? width : outputs);
+  struct pg_tiling t = pg_tile_flat(&grid, outputs);
+  if (width < grid.w.in)
+    t = (struct pg_tiling){.planes = 1, .d = 1, .h = least(grid.h.in, BAND), .w = width};
   if (f->neighbours) {
     t.interleaved = true;
     t.planes *= unit;
