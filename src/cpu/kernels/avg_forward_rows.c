@@ -8,9 +8,9 @@
  *
  * A cell is `unit` elements that follow each other: the channels of an interleaved box, else one.
  * So a row of cells is a run of elements in either layout, and so is a row of outputs.  How columns
- * are added depends on the windows along W (enum way in avg_forward_windows.h).  Where cells have a
- * vector of channels or more and windows share no columns, both steps are done in registers, one
- * output after the other.  Small planes are computed as if they were channels
+ * are added depends on the windows along W (enum way in avg_forward_windows.h).  Where cells have
+ * more than a vector of channels and windows share no columns, both steps are done in registers,
+ * one output after the other.  Small planes are computed as if they were channels
  * (avg_forward_bundles.h). */
 #include "cpu/kernels/avg_forward_bundles.h"
 #include "cpu/kernels/avg_forward_columns.h"

@@ -21,7 +21,7 @@ enum {
 
 /* How the columns of the windows of a row of outputs are added. */
 enum way {
-  BY_CELLS,    /* channels whose windows share few columns: no column sums are kept */
+  BY_CELLS,    /* many channels whose windows share few columns: no column sums are kept */
   BY_CHANNELS, /* vectors of channels, output by output */
   BY_SHIFTS,   /* windows slide by one cell: vectors of neighbouring outputs are loaded */
   BY_PERMUTES, /* the columns of a group of outputs lie in two vectors, and permutes pick them */
@@ -128,10 +128,11 @@ static void make_groups(struct windows *w, bool sliding, int64_t stride) {
   }
 }
 
-/* Are cells of LANES channels or more added up without column sums?  Windows share no columns if
- * they slide, and few if they are adaptive and not short, and have up to PG_PARTIAL_SUMS. */
+/* Are cells of more than LANES channels added up without column sums?  Windows share no columns if
+ * they slide, and few if they are adaptive and not short, and have up to PG_PARTIAL_SUMS.  With one
+ * vector of channels, as bundles have them, batches of column sums are faster. */
 static bool adds_by_cells(const struct pg_axis *axis, int64_t unit) {
-  if (unit < LANES) return false;
+  if (unit <= LANES) return false;
   if (axis->kernel == 0) return axis->in / axis->out >= 4 && axis->in / axis->out < 15;
   return axis->kernel <= axis->stride && axis->kernel <= PG_PARTIAL_SUMS;
 }
@@ -222,7 +223,7 @@ static int64_t cells_of(const struct pg_axis *axis, int64_t outputs) {
 }
 
 /* Does a row of so many outputs need no more than so many column sums, and have its tables room?
- * BY_CELLS has none, but the last box of a row may have fewer than LANES channels. */
+ * BY_CELLS has none, but the last box of a row may have so few channels that it does. */
 static bool has_room(const struct pg_axis *axis, int64_t outputs, int64_t unit, int64_t columns) {
   if (adds_by_cells(axis, unit) && (axis->kernel > 0 || outputs <= ADAPTIVE_OUTPUTS))
     return pg_mul_or_most(outputs, unit) <= COLUMNS &&
