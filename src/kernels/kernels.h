@@ -15,6 +15,8 @@
 
 #include "acl/acl_base.h"
 #include "kernels/facts.h"
+#include "kernels/report.h"
+#include "kernels/tensor_kernels.h"
 
 enum pg_kernel {
   PG_FILL,         /* struct pg_fill_args; it has no facts */
@@ -22,6 +24,11 @@ enum pg_kernel {
   PG_AVG_BACKWARD, /* struct pg_avg_backward */
   PG_MAX_FORWARD,  /* struct pg_max_forward */
   PG_AVG_FORWARD,  /* struct pg_avg_forward */
+  PG_MAP,          /* struct pg_map and so on: kernels/tensor_kernels.h; of their facts only */
+  PG_REDUCE,       /* `bytes` is known */
+  PG_GATHER,
+  PG_UNPOOL,
+  PG_SELECT,
   PG_KERNEL_COUNT
 };
 
@@ -32,12 +39,6 @@ struct pg_fill_args {
   int64_t count, stride, width;
   uint64_t value;
   int32_t element_bytes;
-};
-
-/* The indices outside their planes that were found while one problem was computed. */
-struct pg_index_report {
-  int64_t count;
-  int64_t position, value; /* of the first one: the flat position of its output, and its value */
 };
 
 /* grad_in[n, c, i] = sum of grad_out[n, c, o] over the outputs o with index[n, c, o] == i, in
@@ -107,6 +108,11 @@ union pg_kernel_args {
   struct pg_avg_backward avg_backward;
   struct pg_max_forward max_forward;
   struct pg_avg_forward avg_forward;
+  struct pg_map map;
+  struct pg_reduce reduce;
+  struct pg_gather gather;
+  struct pg_unpool unpool;
+  struct pg_select select;
 };
 
 struct pg_problem {
