@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aclnnAdaptiveAvgPool3dBackward.
+/* aclnnAdaptiveAvgPool2dBackward and aclnnAdaptiveAvgPool3dBackward.
  *
  *     out[n, c, d, h, w] = sum of gradOutput[n, c, od, oh, ow] / (D(od) * H(oh) * W(ow))
  *
@@ -7,6 +7,7 @@
  * are taken along W, then H, then D, in fp32 (DOUBLE in fp64), and rounded once.  Every cell is
  * computed by one thread. */
 #include "aclnn/opdev/op_errno.h"
+#include "aclnnop/aclnn_adaptive_avg_pool2d_backward.h"
 #include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
 #include "ops/pool_check.h"
 #include "ops/pool_plan.h"
@@ -15,10 +16,29 @@ enum { GRAD_OUT, SELF, OUT, TENSORS };
 
 struct args {
   const char *api;
+  int spatial; /* 2 or 3 */
   struct pg_view view[TENSORS];
 };
 
-static aclnnStatus check_shapes(const struct args *a) {
+/* Every way the caller can be wrong, in the order of the documents, which differ in it. */
+static aclnnStatus check_2d(struct args *a) {
+  struct pg_view *v = a->view;
+  PG_TRY(pg_check_same_rank(a->api, &v[GRAD_OUT], &v[SELF]));
+  PG_TRY(pg_check_not_negative(a->api, &v[GRAD_OUT]));
+  PG_TRY(pg_check_not_negative(a->api, &v[SELF]));
+  PG_TRY(pg_check_rank(a->api, &v[OUT], 3, 4));
+  PG_TRY(pg_check_same_shape(a->api, &v[OUT], &v[SELF]));
+  pg_views_lay_out(v, TENSORS, 2, false);
+  PG_TRY(pg_check_same_planes(a->api, &v[GRAD_OUT], &v[SELF]));
+  PG_TRY(pg_check_dtype(a->api, &v[GRAD_OUT], PG_FLOATS));
+  PG_TRY(pg_check_same_dtype(a->api, &v[GRAD_OUT], &v[SELF]));
+  PG_TRY(pg_check_same_dtype(a->api, &v[OUT], &v[SELF]));
+  PG_TRY(pg_check_same_format(a->api, &v[GRAD_OUT], &v[SELF]));
+  PG_TRY(pg_check_same_format(a->api, &v[OUT], &v[SELF]));
+  return pg_check_format(a->api, &v[GRAD_OUT], PG_PLANAR);
+}
+
+static aclnnStatus check_shapes_3d(const struct args *a) {
   const struct pg_view *v = a->view;
   const struct pg_tensor *self = v[SELF].tensor, *grad = v[GRAD_OUT].tensor, *out = v[OUT].tensor;
   PG_TRY(pg_check_rank(a->api, &v[SELF], 4, 5));
@@ -49,7 +69,7 @@ static bool is_global(const struct pg_tensor *grad) {
   return last[0] == 1 && last[1] == 1 && last[2] == 1;
 }
 
-static aclnnStatus check_types(const struct args *a) {
+static aclnnStatus check_types_3d(const struct args *a) {
   const struct pg_view *v = a->view;
   const enum pg_dtypes allowed = is_global(v[GRAD_OUT].tensor) ? PG_FLOATS_AND_DOUBLE : PG_FLOATS;
   PG_TRY(pg_check_dtype(a->api, &v[GRAD_OUT], allowed));
@@ -61,14 +81,50 @@ static aclnnStatus check_types(const struct args *a) {
   return pg_check_format(a->api, &v[GRAD_OUT], PG_PLANAR);
 }
 
-/* Every way the caller can be wrong, in the order of the documents. */
+static aclnnStatus check_3d(struct args *a) {
+  PG_TRY(check_shapes_3d(a));
+  PG_TRY(check_types_3d(a));
+  pg_views_lay_out(a->view, TENSORS, 3, false);
+  return ACLNN_SUCCESS;
+}
+
 static aclnnStatus check(struct args *a, struct pg_pooling *pool) {
   struct pg_view *v = a->view;
-  PG_TRY(check_shapes(a));
-  PG_TRY(check_types(a));
-  pg_views_lay_out(v, TENSORS, 3, false);
+  PG_TRY(a->spatial == 2 ? check_2d(a) : check_3d(a));
   PG_TRY(pg_views_check(a->api, v, TENSORS, 1u << OUT));
   return pg_adaptive_pooling(a->api, &v[SELF], &v[GRAD_OUT], pool);
+}
+
+static aclnnStatus prepare(struct args a, const aclTensor *const handles[TENSORS],
+                           uint64_t *workspace_size, aclOpExecutor **executor) {
+  struct pg_pooling pool;
+  a.view[GRAD_OUT].name = "gradOutput";
+  a.view[SELF].name = "self";
+  a.view[OUT].name = "out";
+  PG_TRY(pg_check_results(a.api, workspace_size, executor));
+  PG_TRY(pg_views_acquire(a.api, a.view, handles, TENSORS));
+  aclnnStatus status = check(&a, &pool);
+  if (status == ACLNN_SUCCESS) {
+    const struct pg_avg_call call = {
+        .grad_out = &a.view[GRAD_OUT], .grad_in = &a.view[OUT], .pool = pool};
+    status = pg_plan_avg_backward(a.api, &call, workspace_size, executor);
+  }
+  pg_views_release(a.view, TENSORS);
+  return status;
+}
+
+aclnnStatus aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize(const aclTensor *gradOutput,
+                                                           const aclTensor *self, aclTensor *out,
+                                                           uint64_t *workspaceSize,
+                                                           aclOpExecutor **executor) {
+  const aclTensor *const handles[] = {gradOutput, self, out};
+  const struct args a = {.api = __func__, .spatial = 2};
+  return prepare(a, handles, workspaceSize, executor);
+}
+
+aclnnStatus aclnnAdaptiveAvgPool2dBackward(void *workspace, uint64_t workspaceSize,
+                                           aclOpExecutor *executor, const aclrtStream stream) {
+  return pg_execute(__func__, workspace, workspaceSize, executor, stream);
 }
 
 aclnnStatus aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(const aclTensor *gradOutput,
@@ -76,19 +132,8 @@ aclnnStatus aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(const aclTensor *grad
                                                            uint64_t *workspaceSize,
                                                            aclOpExecutor **executor) {
   const aclTensor *const handles[] = {gradOutput, self, out};
-  struct pg_pooling pool;
-  struct args a = {.api = __func__,
-                   .view = {{.name = "gradOutput"}, {.name = "self"}, {.name = "out"}}};
-  PG_TRY(pg_check_results(a.api, workspaceSize, executor));
-  PG_TRY(pg_views_acquire(a.api, a.view, handles, TENSORS));
-  aclnnStatus status = check(&a, &pool);
-  if (status == ACLNN_SUCCESS) {
-    const struct pg_avg_call call = {
-        .grad_out = &a.view[GRAD_OUT], .grad_in = &a.view[OUT], .pool = pool};
-    status = pg_plan_avg_backward(a.api, &call, workspaceSize, executor);
-  }
-  pg_views_release(a.view, TENSORS);
-  return status;
+  const struct args a = {.api = __func__, .spatial = 3};
+  return prepare(a, handles, workspaceSize, executor);
 }
 
 aclnnStatus aclnnAdaptiveAvgPool3dBackward(void *workspace, uint64_t workspaceSize,
