@@ -91,7 +91,7 @@ static bool fits(const pg_problem *problem, pg_tiling *tiling) {
 
 static cudaError_t run(const pg_cuda_call *call) {
   const avg_job j = avg_job_of(call);
-  return with_avg_type(
+  return with_float_type(
       call, [&](auto e) { return launch(call, avg_any<decltype(e)>, j.items, THREADS, 0, j); });
 }
 

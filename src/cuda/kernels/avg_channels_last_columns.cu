@@ -234,7 +234,7 @@ static bool is_aligned(const pg_problem &problem) {
 
 static cudaError_t run(const pg_cuda_call *call) {
   if (!is_aligned(call->task->problem)) return pg_cuda_avg_strips.run(call);
-  return with_avg_fp32_type(call, [call](auto e) { return run_as<decltype(e)>(call); });
+  return with_fp32_type(call, [call](auto e) { return run_as<decltype(e)>(call); });
 }
 
 PG_CUDA_METHOD(avg_channels_last_columns) = {"channels_last_columns", fits, nullptr, run, nullptr};

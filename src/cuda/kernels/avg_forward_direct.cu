@@ -214,7 +214,7 @@ static cudaError_t run_as(const pg_cuda_call *call) {
 }
 
 static cudaError_t run(const pg_cuda_call *call) {
-  return with_forward_float_type(call, [call](auto e) { return run_as<decltype(e)>(call); });
+  return with_fp32_type(call, [call](auto e) { return run_as<decltype(e)>(call); });
 }
 
 PG_CUDA_METHOD(avg_forward_direct) = {"direct", fits, nullptr, run, nullptr};

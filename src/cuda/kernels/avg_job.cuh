@@ -6,6 +6,7 @@
 #include "cuda/call.cuh"
 #include "cuda/kernels/box.cuh"
 #include "cuda/kernels/element.cuh"
+#include "cuda/kernels/with_type.cuh"
 #include "kernels/tiling.h"
 
 struct avg_job {
@@ -84,34 +85,6 @@ static inline pg_tiling tile_avg_channels(const pg_facts &f) {
 /* Where methods leave problems to others: avg_channels_last_columns and avg_strips, if they do not
  * fit when addresses are known, and avg_staged. */
 extern "C" const pg_cuda_method pg_cuda_avg_rows, pg_cuda_avg_strips, pg_cuda_avg_any;
-
-/* Calls fn with the element type of the call. */
-template <typename F>
-static cudaError_t with_avg_type(const pg_cuda_call *call, F fn) {
-  switch (call->task->problem.dtype) {
-    case ACL_FLOAT16:
-      return fn(pg_f16());
-    case ACL_BF16:
-      return fn(pg_bf16());
-    case ACL_DOUBLE:
-      return fn(double());
-    default:
-      return fn(float());
-  }
-}
-
-/* The same for methods that do not take DOUBLE. */
-template <typename F>
-static cudaError_t with_avg_fp32_type(const pg_cuda_call *call, F fn) {
-  switch (call->task->problem.dtype) {
-    case ACL_FLOAT16:
-      return fn(pg_f16());
-    case ACL_BF16:
-      return fn(pg_bf16());
-    default:
-      return fn(float());
-  }
-}
 
 static inline int64_t element_bytes(const pg_problem &problem) {
   switch (problem.dtype) {

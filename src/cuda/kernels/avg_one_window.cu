@@ -234,7 +234,7 @@ static cudaError_t run_as(const pg_cuda_call *call) {
 }
 
 static cudaError_t run(const pg_cuda_call *call) {
-  return with_avg_type(call, [call](auto e) { return run_as<decltype(e)>(call); });
+  return with_float_type(call, [call](auto e) { return run_as<decltype(e)>(call); });
 }
 
 PG_CUDA_METHOD(avg_one_window) = {"one_window", fits, nullptr, run, nullptr};

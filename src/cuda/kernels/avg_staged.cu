@@ -437,7 +437,7 @@ static cudaError_t run_as(const pg_cuda_call *call) {
 }
 
 static cudaError_t run(const pg_cuda_call *call) {
-  return with_avg_fp32_type(call, [call](auto e) { return run_as<decltype(e)>(call); });
+  return with_fp32_type(call, [call](auto e) { return run_as<decltype(e)>(call); });
 }
 
 PG_CUDA_METHOD(avg_staged) = {"staged", fits, nullptr, run, nullptr};

@@ -6,6 +6,7 @@
 #include "cuda/call.cuh"
 #include "cuda/kernels/box.cuh"
 #include "cuda/kernels/element.cuh"
+#include "cuda/kernels/with_type.cuh"
 #include "kernels/tiling.h"
 
 struct forward_job {
@@ -75,42 +76,6 @@ static inline bool fits_any_forward(const pg_problem *problem, pg_tiling *tiling
   const pg_pooling grid = pg_output_grid(&problem->facts.pool);
   *tiling = pg_tile_flat(&grid, 4096);
   return true;
-}
-
-/* Calls fn with the element type of the call. */
-template <typename F>
-static cudaError_t with_forward_float_type(const pg_cuda_call *call, F fn) {
-  switch (call->task->problem.dtype) {
-    case ACL_FLOAT16:
-      return fn(pg_f16());
-    case ACL_BF16:
-      return fn(pg_bf16());
-    default:
-      return fn(float());
-  }
-}
-
-/* The same for maxima, which doubles and integers have too. */
-template <typename F>
-static cudaError_t with_forward_type(const pg_cuda_call *call, F fn) {
-  switch (call->task->problem.dtype) {
-    case ACL_DOUBLE:
-      return fn(double());
-    case ACL_INT8:
-      return fn(int8_t());
-    case ACL_UINT8:
-      return fn(uint8_t());
-    case ACL_INT16:
-      return fn(int16_t());
-    case ACL_UINT16:
-      return fn(uint16_t());
-    case ACL_INT32:
-      return fn(int32_t());
-    case ACL_INT64:
-      return fn(int64_t());
-    default:
-      return with_forward_float_type(call, fn);
-  }
 }
 
 #endif

@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 static cudaError_t run(const pg_cuda_call *call) {
   const forward_job j = forward_job_of(call);
-  return with_forward_type(call, [&](auto e) {
+  return with_number_type(call, [&](auto e) {
     return launch(call, max_forward_any<decltype(e)>, forward_blocks(j, THREADS), THREADS, 0,
                   call->task->problem.args.max_forward, j);
   });

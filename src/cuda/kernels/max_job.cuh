@@ -16,6 +16,7 @@
 #include "cuda/call.cuh"
 #include "cuda/kernels/box.cuh"
 #include "cuda/kernels/element.cuh"
+#include "cuda/kernels/with_type.cuh"
 #include "kernels/tiling.h"
 
 /* --- The task --- */
@@ -142,14 +143,8 @@ static inline max_job max_job_of(const pg_cuda_call *call) {
 template <typename F>
 static cudaError_t with_max_types(const pg_cuda_call *call, F fn) {
   const bool index_64 = call->task->problem.args.max_backward.index_bytes == 8;
-  switch (call->task->problem.dtype) {
-    case ACL_FLOAT16:
-      return index_64 ? fn(pg_f16(), int64_t()) : fn(pg_f16(), int32_t());
-    case ACL_BF16:
-      return index_64 ? fn(pg_bf16(), int64_t()) : fn(pg_bf16(), int32_t());
-    default:
-      return index_64 ? fn(float(), int64_t()) : fn(float(), int32_t());
-  }
+  return with_fp32_type(call,
+                        [&](auto e) { return index_64 ? fn(e, int64_t()) : fn(e, int32_t()); });
 }
 
 /* --- Elements by their offset --- */
