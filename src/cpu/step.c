@@ -153,7 +153,8 @@ static aclError run_kernel(struct pg_step *step, struct pg_scratch *scratch,
                            struct pg_failure *why) {
   struct pg_kernel_step *k = &step->u.kernel;
   struct pg_index_report report = {.count = 0, .position = INT64_MAX};
-  if (k->judge != NULL) k->task.problem.args.max_backward.report = &report;
+  struct pg_index_report **lent = pg_report_of(&k->task.problem);
+  if (k->judge != NULL && lent != NULL) *lent = &report;
   run_method(&k->task, step->bytes, scratch);
   if (report.count == 0 || pg_is_stopped(scratch)) return ACL_SUCCESS;
   return k->judge(&k->task.problem.args, &report, why);

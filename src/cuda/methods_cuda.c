@@ -76,7 +76,7 @@ cudaError_t pg_cuda_launch(const struct pg_cuda_call *call) {
   const struct pg_cuda_method *method = choice->method;
   if (choice->items <= 0) return cudaSuccess;
   if (choice->workspace_bytes == 0) return method->run(call);
-  cudaError_t status = cudaMemsetAsync(call->task->problem.args.max_backward.flags, 0,
+  cudaError_t status = cudaMemsetAsync(pg_workspace_of(&call->task->problem), 0,
                                        (size_t)choice->workspace_bytes, call->stream);
   if (status == cudaSuccess) status = method->run(call);
   if (status != cudaSuccess || method->mend == NULL) return status;

@@ -13,6 +13,8 @@
 #ifndef PG_KERNELS_H_
 #define PG_KERNELS_H_
 
+#include <stddef.h>
+
 #include "acl/acl_base.h"
 #include "kernels/facts.h"
 #include "kernels/report.h"
@@ -121,6 +123,40 @@ struct pg_problem {
   struct pg_facts facts;
   union pg_kernel_args args;
 };
+
+/* The workspace that a method asked for, as phase 2 has bound it. */
+static inline void *pg_workspace_of(const struct pg_problem *problem) {
+  const union pg_kernel_args *args = &problem->args;
+  switch (problem->kernel) {
+    case PG_MAX_BACKWARD:
+      return args->max_backward.flags;
+    case PG_REDUCE:
+      return args->reduce.partial;
+    case PG_UNPOOL:
+      return args->unpool.winners;
+    case PG_SELECT:
+      return args->select.counts;
+    default:
+      return NULL;
+  }
+}
+
+/* Where a problem keeps the report that a backend lends it; NULL: it has none. */
+static inline struct pg_index_report **pg_report_of(struct pg_problem *problem) {
+  union pg_kernel_args *args = &problem->args;
+  switch (problem->kernel) {
+    case PG_MAX_BACKWARD:
+      return &args->max_backward.report;
+    case PG_GATHER:
+      return &args->gather.report;
+    case PG_UNPOOL:
+      return &args->unpool.report;
+    case PG_SELECT:
+      return &args->select.report;
+    default:
+      return NULL;
+  }
+}
 
 /* How a problem is cut into items, which may be computed in any order and by any thread.  An item
  * is a box: d x h x w cells, fewer at the ends of the axes, in each of `planes` planes that follow

@@ -134,6 +134,7 @@ struct pg_reduce {
   struct pg_tensor_view out, in, index;
   int64_t inner_strides[PG_GRID_AXES];
   int64_t divisor;
+  void *partial; /* workspace of a method that needs one */
   enum pg_reduce_function function;
   enum pg_class class_of;
 };

@@ -82,8 +82,9 @@ enum pg_activity {
 };
 
 struct pg_kernel_step {
-  /* With PG_MAX_BACKWARD: the backend lends the kernel an empty report and calls judge with what
-   * was noted in it, if anything.  A code makes the queue fail.  NULL: no report. */
+  /* With a kernel that has a report (pg_report_of): the backend lends it an empty one and calls
+   * judge with what was noted in it, if anything.  A code makes the queue fail.  NULL: no report.
+   */
   aclError (*judge)(const union pg_kernel_args *args, const struct pg_index_report *report,
                     struct pg_failure *why);
   struct pg_task task;
