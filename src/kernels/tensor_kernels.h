@@ -98,7 +98,10 @@ enum { PG_MAP_INPUTS = 2 };
 
 /* Position i, counted in row-major order over the grid before axes were joined, which is the same,
  * has the i-th random number: Philox 4x32-10 with the key `seed` and the counter `offset` + i, so
- * the strides of `out` do not matter (kernels/functions.h). */
+ * the strides of `out` do not matter (kernels/functions.h).
+ *
+ * An input may be the view that `out` is, with the same type: a method reads all elements of a
+ * position before it writes there. */
 struct pg_map {
   struct pg_grid grid;
   struct pg_tensor_view out, in[PG_MAP_INPUTS];
@@ -168,8 +171,9 @@ struct pg_unpool {
 struct pg_select {
   struct pg_grid grid;
   struct pg_tensor_view in, mask;
-  void *out;       /* of in's type */
-  int64_t *counts; /* workspace of a method that needs one */
+  void *out;         /* of in's type */
+  int64_t *counts;   /* workspace of a method that needs one */
+  const void *owner; /* for the judge: the handle of the tensor that out is */
   struct pg_index_report *report;
 };
 
