@@ -71,7 +71,7 @@ enum pg_map_function {
   PG_MAP_CEIL,
   PG_MAP_FLOOR,
   PG_MAP_SQRT,
-  PG_MAP_POW_VALUE, /* a to the power s; the steps are in kernels/functions.h */
+  PG_MAP_POW_VALUE, /* a to the power s; kernels/functions.h */
   PG_MAP_AND,       /* bits; of integers */
   PG_MAP_EQ,        /* a == b */
   PG_MAP_NE,
@@ -86,7 +86,7 @@ enum pg_map_function {
   PG_MAP_GT_VALUE,
   PG_MAP_GE_VALUE,
   PG_MAP_IS_FINITE,
-  PG_MAP_IS_CLOSE,  /* |a - b| <= t + s * |b|, or equal; NaN equals NaN if flag is set */
+  PG_MAP_IS_CLOSE,  /* |a - b| is finite and <= t + s * |b|, or equal; flag: so are two NaNs */
   PG_MAP_SET_WHERE, /* b ? s : a */
   PG_MAP_UNIFORM,   /* from s to t, t excluded; no input, as the two below */
   PG_MAP_NORMAL,    /* of mean s and standard deviation t */
