@@ -29,7 +29,7 @@ configure = @bash tools/deps.sh $(what) $(if $(clang),clang) $(filter aarch64 co
 compile = @bash tools/aloud.sh "compiling" $(cmake) --build $(build_dir) --parallel $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: build cuda run tests test stress install uninstall package bench torch lint fuzz fuzz-merge docs deps clean help
+.PHONY: build cuda run tests test test-npu stress install uninstall package bench torch lint fuzz fuzz-merge docs deps clean help
 
 build cuda tests:
 	$(configure)
@@ -46,6 +46,12 @@ run: build
 
 test: tests
 	@bash tools/aloud.sh "testing" bash tools/run_tests.sh $(build_dir) --parallel $(JOBS)
+
+# PyTorch with Huawei's adapter on the library as installed; NPU=2.8.0 chooses the version of torch.
+test-npu: build
+	@rm -rf build/prefix-npu
+	@cmake --install $(build_dir) --prefix "$$PWD/build/prefix-npu" > /dev/null
+	@bash tools/aloud.sh "testing" bash tools/test_npu.sh build/prefix-npu $(or $(NPU),2.7.1) $(ARGS)
 
 # Random calls from many threads, then steady use for a tenth of that time.
 stress: tests
@@ -110,6 +116,7 @@ help:
 	@echo "make            build the library into build/$(PRESET)"
 	@echo "make run        build, install into build/prefix, compile and run every example"
 	@echo "make test       build and run all tests (make tests: only build them)"
+	@echo "make test-npu   run tests/torch_npu in an environment with PyTorch and torch_npu; NPU=2.8.0 ARGS=\"-k max\""
 	@echo "make cuda       build the CUDA plug-in too, also where there is no GPU"
 	@echo "make install    install into PREFIX (/usr/local/Ascend/poolgrad); DESTDIR stages"
 	@echo "make uninstall  remove what was installed into PREFIX"

@@ -32,8 +32,10 @@ if(POOLGRAD_STATIC)
 endif()
 install(DIRECTORY include/ DESTINATION include)
 
-# One library under all of CANN's names. A program linked with any of them needs libpoolgrad.so.0 at run time.
-foreach(name ascendcl acl_rt nnopbase opapi opapi_nn opapi_math aclnn_ops_infer aclnn_math)
+# One library under all of CANN's names. A program linked with any of them needs libpoolgrad.so.0 at run time. PyTorch's
+# adapter torch_npu is linked with the five of the second line.
+foreach(name ascendcl acl_rt nnopbase opapi opapi_nn opapi_math aclnn_ops_infer aclnn_math
+    hccl acl_op_compiler ge_runner graph acl_tdt_channel)
   set(link ${PROJECT_BINARY_DIR}/lib64/lib${name}.so)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/lib64)
   file(CREATE_LINK libpoolgrad.so ${link} SYMBOLIC)
@@ -66,8 +68,12 @@ if(NOT cann_tree STREQUAL ".") # programs for CANN look for both below ASCEND_HO
 elseif(NOT libdir STREQUAL "lib64")
   file(CREATE_LINK ${libdir} ${tree}/lib64 SYMBOLIC)
 endif()
-foreach(package cann runtime toolkit opp)
+foreach(package cann runtime toolkit opp opp_kernel ops_math ops_nn ops_transformer ops_cv ops_legacy)
   file(WRITE ${tree}/share/info/${package}/version.info "Version=${POOLGRAD_CANN_VERSION}\n")
+endforeach()
+# torch_npu does not start without these folders.
+foreach(package opp runtime compiler)
+  file(WRITE ${tree}/${package}/version.info "Version=${POOLGRAD_CANN_VERSION}\n")
 endforeach()
 install(DIRECTORY ${tree}/ DESTINATION ${cann_tree})
 

@@ -20,6 +20,7 @@ _pg_root=$(dirname "$(readlink -f "${_pg_self:-set_env.sh}")")
 if [ -f "$_pg_root/lib64/libpoolgrad.so" ]; then
   export ASCEND_HOME_PATH="$_pg_root"
   export ASCEND_TOOLKIT_HOME="$_pg_root"
+  export ASCEND_OPP_PATH="$_pg_root/opp"
   # Prepended once: an empty entry would mean the current folder, and sourcing twice should change nothing.
   case "${LD_LIBRARY_PATH:-}:" in
     "$_pg_root/lib64:"*) ;;

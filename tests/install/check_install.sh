@@ -9,7 +9,7 @@ cc=${CC:-cc} cxx=${CXX-c++}
 [ -n "$cxx" ] || echo "skipped: the sample in C++, there is no C++ compiler here (Debian: g++)"
 tmp=$(mktemp -d)
 # Only what set_env.sh says may count.
-unset LD_LIBRARY_PATH CMAKE_PREFIX_PATH PKG_CONFIG_PATH ASCEND_HOME_PATH ASCEND_TOOLKIT_HOME
+unset LD_LIBRARY_PATH CMAKE_PREFIX_PATH PKG_CONFIG_PATH ASCEND_HOME_PATH ASCEND_TOOLKIT_HOME ASCEND_OPP_PATH
 
 step="start"
 exec 3>&2  # a command under quiet may be the one that ends the script
@@ -36,8 +36,10 @@ check_tree() {
   for file in include/poolgrad.h include/acl/acl.h include/aclnn/acl_meta.h include/aclnnop/level2 \
       lib64/libpoolgrad.so lib64/libpoolgrad.so.0 \
       lib64/lib{ascendcl,acl_rt,nnopbase,opapi,opapi_nn,opapi_math,aclnn_ops_infer,aclnn_math}.so \
+      lib64/lib{hccl,acl_op_compiler,ge_runner,graph,acl_tdt_channel}.so \
       "$arch/include/acl/acl.h" "$arch/lib64/libascendcl.so" bin/setenv.bash \
-      share/info/{cann,runtime,toolkit,opp}/version.info; do
+      share/info/{cann,runtime,toolkit,opp,opp_kernel,ops_{math,nn,transformer,cv,legacy}}/version.info \
+      {opp,runtime,compiler}/version.info; do
     step="tree: $file is missing"
     [ -e "$prefix/$file" ]
   done
@@ -50,8 +52,8 @@ check_environment() {
   for shell in bash dash zsh; do
     command -v $shell > /dev/null || continue
     step "set_env.sh in $shell"
-    [ "$($shell -uc ". '$prefix/set_env.sh'; . '$prefix/set_env.sh'; echo \$ASCEND_HOME_PATH:\$LD_LIBRARY_PATH")" \
-      = "$prefix:$prefix/lib64" ]
+    [ "$($shell -uc ". '$prefix/set_env.sh'; . '$prefix/set_env.sh'; echo \$ASCEND_HOME_PATH:\$ASCEND_OPP_PATH:\$LD_LIBRARY_PATH")" \
+      = "$prefix:$prefix/opp:$prefix/lib64" ]
   done
   step "bin/setenv.bash"
   [ "$(. "$prefix/bin/setenv.bash"; echo "$ASCEND_TOOLKIT_HOME")" = "$prefix" ]
