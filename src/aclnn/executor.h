@@ -28,12 +28,14 @@ void pg_plan_destroy(struct pg_plan *plan); /* of one that was not published; NU
 struct pg_plan_operand {
   const char *name; /* what messages call it */
   struct pg_tensor *tensor;
-  int64_t begin, end; /* bytes its view spans, counted from its data address */
-  size_t alignment;   /* of its data address; 0: that of its elements */
-  bool written;       /* must then not overlap the operands that are read */
+  int64_t begin, end;  /* bytes its view spans, counted from its data address */
+  size_t alignment;    /* of its data address; 0: that of its elements */
+  bool written;        /* must then not overlap the other operands of its step */
+  bool may_be_written; /* it may be that very view: begin where the written one begins */
 };
 
-/* Adds a tensor, keeping a reference; returns its operand. */
+/* Adds a tensor to the latest step, keeping a reference; returns its operand.  Several steps may be
+ * bound to it. */
 int pg_plan_operand(struct pg_plan *plan, const struct pg_plan_operand *operand);
 
 /* Reserves bytes of workspace; *offset is their place in it, a multiple of 64.  161002 and a
