@@ -7,8 +7,11 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HEADERS = [*(ROOT / "include/acl").glob("*.h"), *(ROOT / "include/aclnn").glob("*.h"), ROOT / "include/poolgrad.h"]
-DECLARATION = re.compile(r"\b((?:acl|poolgrad_)\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*(?:__attribute__[^;]*)?;")
+HEADERS = [
+    *(path for folder in ("acl", "aclnn", "hccl") for path in (ROOT / "include" / folder).glob("*.h")),
+    ROOT / "include/poolgrad.h",
+]
+DECLARATION = re.compile(r"\b((?:acl|Hccl|poolgrad_)\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*(?:__attribute__[^;]*)?;")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^\s*#(?:[^\n\\]|\\\n|\\.)*", re.S | re.M)
 CELL = re.compile(r"^\|([^|]*)\|", re.M)  # a table row's first column
 

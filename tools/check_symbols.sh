@@ -7,9 +7,12 @@ set -euo pipefail
 lib=${1:?usage: check_symbols.sh <libpoolgrad.so>}
 include=$(cd "$(dirname "$0")/.." && pwd)/include
 
-# Looked up by name at run time only, so no header declares them: torch's memory hooks,
-# and operators that exist to refuse with a sentence.
+# Known by their names alone, so no header declares them: torch's memory hooks, operators that exist to refuse with a
+# sentence, and functions of CANN that have no public header.
 undeclared="InitHugeMemThreadLocal UnInitHugeMemThreadLocal ReleaseHugeMem"
+undeclared+=" rtDevBinaryRegister rtFunctionRegister rtKernelLaunch rtGetC2cCtrlAddr"
+undeclared+=" MsprofRegisterCallback MsprofGetHashId MsprofSysCycleTime"
+undeclared+=" MsprofReportApi MsprofReportCompactInfo MsprofReportAdditionalInfo"
 for op in Add Mul ReduceSum Relu; do
   undeclared+=" aclnn$op aclnn${op}GetWorkspaceSize"
 done
@@ -33,11 +36,11 @@ complain() {  # complain <sentence> <file>: fails with it if the file has lines
   { echo "$1"; sed 's/^/  /' "$2"; } >&2
   status=1
 }
-grep -vE "^(acl|poolgrad_)" "$tmp/exported" | grep -vxFf "$tmp/undeclared" > "$tmp/foreign" || true
-complain "exported, but neither acl* nor poolgrad_*:" "$tmp/foreign"
+grep -vE "^(acl|Hccl|poolgrad_)" "$tmp/exported" | grep -vxFf "$tmp/undeclared" > "$tmp/foreign" || true
+complain "exported, but neither acl*, Hccl* nor poolgrad_*:" "$tmp/foreign"
 comm -13 "$tmp/exported" "$tmp/declared" > "$tmp/missing"
 complain "declared in include/, but not exported:" "$tmp/missing"
-grep -E "^(acl|poolgrad_)" "$tmp/exported" | comm -23 - "$tmp/declared" | comm -23 - "$tmp/undeclared" > "$tmp/extra"
+grep -E "^(acl|Hccl|poolgrad_)" "$tmp/exported" | comm -23 - "$tmp/declared" | comm -23 - "$tmp/undeclared" > "$tmp/extra"
 complain "exported, but not declared in include/:" "$tmp/extra"
 needs() {  # needs <library>: what is no part of libc
   readelf -d "$1" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |

@@ -82,8 +82,10 @@ extern "C" {
 #define ACL_MINOR_VERSION 17
 #define ACL_PATCH_VERSION 0
 
-/* Handles that no function here takes; for programs that name the type. */
+/* Physical memory (at the end of this file). */
 typedef void *aclrtDrvMemHandle;
+
+/* Handles that nothing here makes; for programs that name the type. */
 typedef void *aclrtBinary;
 typedef void *aclrtBinHandle;
 typedef void *aclrtFuncHandle;
@@ -355,6 +357,9 @@ ACL_FUNC_VISIBILITY aclError aclrtSetTsDevice(aclrtTsId tsId);
 /* How busy the device is. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceUtilizationRate(int32_t deviceId,
                                                            aclrtUtilizationInfo *utilizationInfo);
+
+/* The number of the calling process, as processes of the same machine see it. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetBareTgid(int32_t *pid);
 
 /* ACL_RT_DEVICE_STATUS_NORMAL while the device works. */
 ACL_FUNC_VISIBILITY aclError aclrtQueryDeviceStatus(int32_t deviceId,
@@ -996,6 +1001,121 @@ ACL_FUNC_VISIBILITY aclError aclrtValueWrite(void *devAddr, uint64_t value, uint
                                              aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag,
                                             aclrtStream stream);
+
+/* Addresses and physical memory, apart
+ *
+ * A program reserves a range of addresses, takes physical memory, and maps the one at the other:
+ * what it has mapped side by side in a reservation is then device memory in one piece, for copies
+ * and operators alike. Sizes, offsets and addresses are multiples of the granularity, 2 MiB.
+ *
+ *     aclrtReserveMemAddress(&range, 64 << 20, 0, NULL, 1);
+ *     aclrtMallocPhysical(&memory, 2 << 20, &prop, 0);
+ *     aclrtMapMem(range, 2 << 20, 0, memory, 0);
+ *     ... device memory at range, 2 MiB ...
+ *     aclrtUnmapMem(range);
+ *     aclrtFreePhysical(memory);
+ *     aclrtReleaseMemAddress(range);
+ *
+ * 107000 PARAM_INVALID for sizes and addresses that are wrong, and for a handle that is not live.
+ * aclFinalize unmaps, frees and releases everything; doing so later is no failure until the next
+ * aclInit. */
+
+typedef enum aclrtMemHandleType {
+  ACL_MEM_HANDLE_TYPE_NONE = 0,
+  ACL_MEM_HANDLE_TYPE_POSIX = 2
+} aclrtMemHandleType;
+
+typedef enum aclrtMemAllocationType { ACL_MEM_ALLOCATION_TYPE_PINNED = 0 } aclrtMemAllocationType;
+
+typedef struct aclrtPhysicalMemProp {
+  aclrtMemHandleType handleType;
+  aclrtMemAllocationType allocationType;
+  aclrtMemAttr memAttr;
+  aclrtMemLocation location;
+  uint64_t reserve;
+} aclrtPhysicalMemProp;
+
+typedef enum aclrtMemGranularityOptions {
+  ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
+  ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1,
+  ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF = 0xFFFF
+} aclrtMemGranularityOptions;
+
+/* What sizes of physical memory are multiples of. prop is as for aclrtMallocPhysical. */
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop,
+                                                              aclrtMemGranularityOptions option,
+                                                              size_t *granularity);
+
+/* Reserves addresses, for the current device. alignment must be 0. expectPtr is NULL, or where the
+ * range should begin if that is free. flags is 0 or 1, which ask for small or huge pages. Release:
+ * nothing may be mapped in the range any more. */
+ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment,
+                                                    void *expectPtr, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtReleaseMemAddress(void *virPtr);
+
+/* Takes physical memory of the device prop->location.id. Its bytes are 0. prop->location.type is
+ * ACL_MEM_LOCATION_TYPE_DEVICE, prop->allocationType ACL_MEM_ALLOCATION_TYPE_PINNED, flags 0.
+ * Freeing ends the handle; the memory itself lasts until it is unmapped everywhere. */
+ACL_FUNC_VISIBILITY aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
+                                                 const aclrtPhysicalMemProp *prop, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
+
+/* Maps all of the memory: size is the size it was taken with, offset and flags are 0. The range
+ * lies inside one reservation of the memory's device, and nothing is mapped in it yet. Unmap takes
+ * what was mapped at this address away again, at once: work that still uses it must have been
+ * waited for. */
+ACL_FUNC_VISIBILITY aclError aclrtMapMem(void *virPtr, size_t size, size_t offset,
+                                         aclrtDrvMemHandle handle, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtUnmapMem(void *virPtr);
+
+/* Sharing physical memory with other processes: always refused with 207000 FEATURE_NOT_SUPPORT. */
+ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle,
+                                                             aclrtMemHandleType handleType,
+                                                             uint64_t flags,
+                                                             uint64_t *shareableHandle);
+ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle,
+                                                               int32_t deviceId,
+                                                               aclrtDrvMemHandle *handle);
+ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid,
+                                                             size_t pidNum);
+
+/* Kernels that were compiled for an Ascend processor
+ *
+ * They cannot run here: every function is refused with 207000 FEATURE_NOT_SUPPORT, whatever its
+ * arguments. */
+
+typedef enum aclrtBinaryLoadOptionType {
+  ACL_RT_BINARY_LOAD_OPT_LAZY_LOAD = 1,
+  ACL_RT_BINARY_LOAD_OPT_LAZY_MAGIC = 2,
+  ACL_RT_BINARY_LOAD_OPT_MAGIC = 2,
+  ACL_RT_BINARY_LOAD_OPT_CPU_KERNEL_MODE = 3
+} aclrtBinaryLoadOptionType;
+
+typedef union aclrtBinaryLoadOptionValue {
+  uint32_t isLazyLoad;
+  uint32_t magic;
+  int32_t cpuKernelMode;
+  uint32_t rsv[4];
+} aclrtBinaryLoadOptionValue;
+
+typedef struct aclrtBinaryLoadOption {
+  aclrtBinaryLoadOptionType type;
+  aclrtBinaryLoadOptionValue value;
+} aclrtBinaryLoadOption;
+
+typedef struct aclrtBinaryLoadOptions {
+  aclrtBinaryLoadOption *options;
+  size_t numOpt;
+} aclrtBinaryLoadOptions;
+
+ACL_FUNC_VISIBILITY aclError aclrtBinaryLoadFromData(const void *data, size_t length,
+                                                     const aclrtBinaryLoadOptions *options,
+                                                     aclrtBinHandle *binHandle);
+ACL_FUNC_VISIBILITY aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle,
+                                                    const char *kernelName,
+                                                    aclrtFuncHandle *funcHandle);
+ACL_FUNC_VISIBILITY aclError aclrtGetFunctionAddr(aclrtFuncHandle funcHandle, void **aicAddr,
+                                                  void **aivAddr);
 
 #ifdef __cplusplus
 }

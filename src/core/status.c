@@ -46,6 +46,7 @@ struct family {
 static const struct family families[] = {
     {107019, 107019, "Timeout_Error", "EE1011", false},    /* a wait in a stream */
     {107023, 107023, "Execution_Error", "EE1011", false},  /* the work was discarded */
+    {200001, 200001, "Not_Supported", "EH0012", false},    /* a function that is not here */
     {207000, 207000, "Not_Supported", "EE1011", false},    /* nothing is exhausted */
     {507007, 507007, "Invalid_Argument", "EE1003", false}, /* reset of a device that is not set */
     {507012, 507012, "Timeout_Error", "EE1011", false},    /* no callback came */

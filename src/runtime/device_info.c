@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a device can be asked about itself, and the settings it keeps. */
 #include <string.h>
+#include <unistd.h>
 
 #include "core/soc.h"
 #include "runtime/context.h"
@@ -19,6 +20,12 @@ static _Thread_local uint32_t thread_limit[PG_RES_TYPES];
 aclError aclrtGetRunMode(aclrtRunMode *runMode) {
   PG_CHECK_PTR(runMode, ACL_ERROR_INVALID_PARAM);
   *runMode = ACL_HOST;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDeviceGetBareTgid(int32_t *pid) {
+  PG_CHECK_PTR(pid, ACL_ERROR_INVALID_PARAM);
+  *pid = getpid();
   return ACL_SUCCESS;
 }
 

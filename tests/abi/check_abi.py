@@ -20,13 +20,13 @@ import tempfile
 
 FACTS = pathlib.Path(__file__).with_name('cann_abi.txt')
 FACT = {
-    'function': re.compile(r'[\w* ]*?\b(acl\w+)\((.*)\)'),
+    'function': re.compile(r'[\w* ]*?\b((?:acl|Hccl)\w+)\((.*)\)'),
     'constant': re.compile(r'(\w+) = (-?\d+)'),
     'size': re.compile(r'sizeof (\w+) = (\d+)'),
 }
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
 # A declared name is followed by its parameters; a function-pointer type's name by ")".
-FUNCTION = re.compile(r'\b(acl\w*)\s*\(')
+FUNCTION = re.compile(r'\b((?:acl|Hccl)\w*)\s*\(')
 MACRO = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+[-(]?\d', re.M)
 CONSTANT = re.compile(r'\b(?:static const|constexpr) \w+ (\w+) =')
 TYPE = re.compile(r'\btypedef\s+(enum|struct|union)\b[^{;]*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}\s*(\w+)\s*;')

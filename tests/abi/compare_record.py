@@ -23,7 +23,10 @@ import check_abi
 
 SECTION = {'function': 'functions', 'constant': 'constants', 'size': 'structs'}
 # The vendor's documents have these; the record was read from headers in which they are elsewhere.
-DOCUMENTED = re.compile(r'ACLNN_\w+|OK|ACL_DEV_ATTR_LOCAL_MEM_PER_VECTOR_CORE|ACL_OPT_STRONG_CONSISTENCY|aclnn\w*Pool\w*')
+DOCUMENTED = re.compile(
+    r'ACLNN_\w+|OK|ACL_DEV_ATTR_LOCAL_MEM_PER_VECTOR_CORE|ACL_OPT_STRONG_CONSISTENCY|aclnn\w*Pool\w*'
+    r'|HCCL_\w+|Hccl\w+|aclop\w+|acl[GS]et(Tensor|Tensor\w*|Compileopt\w*)|acl(Create|Destroy)TensorDesc|aclCompileOpt'
+    r'|ACL_(OP|COMPILE|ENGINE|PRECISION_MODE|AUTO_TUNE|CUSTOMIZE)\w*|ACL_(AICORE_NUM|ALLOW_HF32|DEBUG_DIR|UNKNOWN_RANK)')
 
 
 def function_types(facts, include, cxx):

@@ -8,6 +8,7 @@
 #include "acl_base_rt.h"
 #include "acl_mdl.h"
 #include "acl_op.h"
+#include "acl_op_compiler.h"
 #include "acl_rt.h"
 #include "acl_rt_allocator.h"
 #include "error_codes/ge_error_codes.h"

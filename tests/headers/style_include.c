@@ -9,6 +9,7 @@
 #include "acl/acl_base_rt.h"
 #include "acl/acl_mdl.h"
 #include "acl/acl_op.h"
+#include "acl/acl_op_compiler.h"
 #include "acl/acl_rt.h"
 #include "acl/acl_rt_allocator.h"
 #include "acl/error_codes/ge_error_codes.h"
@@ -19,6 +20,8 @@
 #include "aclnnop/aclnn_ops_nn.h"
 #include "aclnnop/aclnn_util.h"
 #include "aclnnop/level2/aclnn_util.h"
+#include "hccl/hccl.h"
+#include "hccl/hccl_types.h"
 #include "poolgrad.h"
 
 #ifndef __cplusplus

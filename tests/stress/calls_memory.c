@@ -69,6 +69,27 @@ static void ask_about_memory(struct turn *t) {
   CALL(t, aclrtMemInvalidate, (&stress_words, sizeof stress_words), 0);
 }
 
+static void use_physical_memory(struct turn *t) {
+  aclrtPhysicalMemProp prop;
+  aclrtDrvMemHandle handle = NULL;
+  void *range = NULL;
+  size_t granularity = 0;
+  uint64_t shared = 0;
+  int32_t pid = 1;
+  memset(&prop, 0, sizeof prop);
+  CALL(t, aclrtMemGetAllocationGranularity,
+       (&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granularity), 207000);
+  CALL(t, aclrtReserveMemAddress, (&range, 1 << 21, 0, NULL, 0), 207000);
+  CALL(t, aclrtMallocPhysical, (&handle, 1 << 21, &prop, 0), 207000);
+  CALL(t, aclrtMapMem, (range, 1 << 21, 0, handle, 0), 207000);
+  CALL(t, aclrtMemExportToShareableHandle, (handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &shared), 207000);
+  CALL(t, aclrtMemSetPidToShareableHandle, (shared, &pid, 1), 207000);
+  CALL(t, aclrtMemImportFromShareableHandle, (shared, 0, &handle), 207000);
+  CALL(t, aclrtUnmapMem, (range), 207000);
+  CALL(t, aclrtFreePhysical, (handle), 207000);
+  CALL(t, aclrtReleaseMemAddress, (range), 207000);
+}
+
 static void register_memory(struct turn *t) {
   void *memory = fresh(t, 4096), *seen = NULL;
   if (memory == NULL) return;
@@ -211,6 +232,7 @@ const struct row memory_rows[] = {
     ROW(free_block, 50, ANY_WEATHER),
     ROW(free_what_is_not_allocated, 6, ANY_WEATHER),
     ROW(ask_about_memory, 10, ANY_WEATHER),
+    ROW(use_physical_memory, 4, ANY_WEATHER),
     ROW(register_memory, 10, ANY_WEATHER),
     ROW(register_arena, 10, ANY_WEATHER),
     ROW(copy_now, 20, ANY_WEATHER),

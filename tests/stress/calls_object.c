@@ -136,11 +136,59 @@ static void convert_numbers(struct turn *t) {
   if (TELL(t, aclDataTypeSize, (ACL_DOUBLE)) != 8) complain(t, "a double has not 8 bytes");
 }
 
+/* Its name and its storage may be changed by one thread at a time, so no shelf has them. */
+static void use_tensor_desc(struct turn *t) {
+  const int64_t dims[] = {2, (int64_t)pick(t, 5) + 1};
+  int64_t size = 0;
+  aclTensorDesc *desc = MAKE(t, aclCreateTensorDesc, (ACL_FLOAT, 2, dims, ACL_FORMAT_ND));
+  TELL(t, aclSetTensorDescName, (desc, "x"));
+  CALL(t, aclSetTensorFormat, (desc, ACL_FORMAT_NCHW), 0);
+  CALL(t, aclSetTensorShape, (desc, 1, dims), 0);
+  CALL(t, aclSetTensorPlaceMent, (desc, ACL_MEMTYPE_HOST), 0);
+  if (CALL(t, aclGetTensorDescDimV2, (desc, 1, &size), 0) == 0 && size != dims[1])
+    complain(t, "a size of a description is %d", (int)size);
+  if (TELL(t, aclGetTensorDescDim, (desc, 0)) != 2 || TELL(t, aclGetTensorDescNumDims, (desc)) != 2)
+    complain(t, "a description has another shape than it was given");
+  if (TELL(t, aclGetTensorDescSize, (desc)) != 4 * TELL(t, aclGetTensorDescElementCount, (desc)))
+    complain(t, "the size of a description is wrong");
+  if (TELL(t, aclGetTensorDescType, (desc)) != ACL_FLOAT ||
+      TELL(t, aclGetTensorDescFormat, (desc)) != ACL_FORMAT_ND ||
+      strcmp(TELL(t, aclGetTensorDescName, (desc)), "x") != 0)
+    complain(t, "a description is not as it was made");
+  TELL(t, aclDestroyTensorDesc, (desc));
+}
+
+/* The operator is refused, whatever its attributes. */
+static void compile_operator(struct turn *t) {
+  const int64_t ints[] = {1, 2};
+  const int64_t *const lists[] = {ints};
+  const uint8_t bools[] = {1, 0};
+  const float floats[] = {1};
+  const int two = 2;
+  aclopAttr *attr = MAKE(t, aclopCreateAttr, ());
+  CALL(t, aclopSetAttrBool, (attr, "a", 1), 0);
+  CALL(t, aclopSetAttrInt, (attr, "b", 1), 0);
+  CALL(t, aclopSetAttrFloat, (attr, "c", 1), 0);
+  CALL(t, aclopSetAttrString, (attr, "d", "e"), 0);
+  CALL(t, aclopSetAttrDataType, (attr, "f", ACL_FLOAT), 0);
+  CALL(t, aclopSetAttrListBool, (attr, "g", 2, bools), 0);
+  CALL(t, aclopSetAttrListInt, (attr, "h", 2, ints), 0);
+  CALL(t, aclopSetAttrListFloat, (attr, "i", 1, floats), 0);
+  CALL(t, aclopSetAttrListListInt, (attr, "j", 1, &two, lists), 0);
+  if (CALL(t, aclopCompileAndExecute,
+           ("Pooling", 0, NULL, NULL, 0, NULL, NULL, attr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL,
+            NULL),
+           ACL_ERROR_API_NOT_SUPPORT) == 0)
+    complain(t, "an operator was compiled");
+  TELL(t, aclopDestroyAttr, (attr));
+}
+
 const struct row object_rows[] = {
     ROW(create_buffer, 15, ANY_WEATHER),    ROW(destroy_buffer, 8, ANY_WEATHER),
     ROW(ask_about_buffer, 15, ANY_WEATHER), ROW(create_tensor, 40, ANY_WEATHER),
     ROW(destroy_tensor, 20, ANY_WEATHER),   ROW(ask_about_tensor, 30, ANY_WEATHER),
     ROW(dump_tensors, 4, ANY_WEATHER),      ROW(use_tensor_list, 20, ANY_WEATHER),
     ROW(use_scalars, 15, ANY_WEATHER),      ROW(use_arrays, 20, ANY_WEATHER),
-    ROW(convert_numbers, 4, ANY_WEATHER),   {NULL, 0, 0, NULL},
+    ROW(convert_numbers, 4, ANY_WEATHER),   ROW(use_tensor_desc, 8, ANY_WEATHER),
+    ROW(compile_operator, 4, ANY_WEATHER),  {NULL, 0, 0, NULL},
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "aclnnop/aclnn_avgpool2d_backward.h"
+#include "hccl/hccl.h"
 #include "stress.h"
 
 /* --- begin and end --- */
@@ -53,6 +54,47 @@ static void set_options(struct turn *t) {
   CALL(t, aclrtSetSysParamOpt, (option, (int64_t)pick(t, 2)), 0);
   if (CALL(t, aclrtGetSysParamOpt, (option, &value), 0) == 0 && (value < 0 || value > 1))
     complain(t, "an option has the value %d", (int)value);
+}
+
+/* Values of several lengths, so that a value that is read is one that was set. */
+static void set_compile_options(struct turn *t) {
+  static const char *const words[] = {"", "enable", "a value that is longer than the others"};
+  char value[64] = "?";
+  CALL(t, aclSetCompileopt, (ACL_OP_JIT_COMPILE, words[pick(t, 3)]), 0);
+  if (TELL(t, aclGetCompileoptSize, (ACL_OP_JIT_COMPILE)) > sizeof value)
+    complain(t, "the value of an option grew");
+  CALL(t, aclGetCompileopt, (ACL_OP_JIT_COMPILE, value, sizeof value), 0);
+  if (strcmp(value, words[0]) != 0 && strcmp(value, words[1]) != 0 && strcmp(value, words[2]) != 0)
+    complain(t, "an option has the value '%s'", value);
+}
+
+/* What there is no way to do here says so at once. */
+static void call_the_unsupported(struct turn *t) {
+  HcclComm comm = NULL;
+  HcclRootInfo root;
+  int32_t pid = 0;
+  void *handle = NULL;
+  CALL(t, aclrtDeviceGetBareTgid, (&pid), 0);
+  if (pid != getpid()) complain(t, "the process has the number %d", (int)pid);
+  CALL(t, aclmdlInitDump, (), ACL_ERROR_API_NOT_SUPPORT);
+  CALL(t, aclmdlSetDump, ("dump.json"), ACL_ERROR_API_NOT_SUPPORT);
+  CALL(t, aclmdlFinalizeDump, (), ACL_ERROR_API_NOT_SUPPORT);
+  CALL(t, aclrtBinaryLoadFromData, ("", 1, NULL, &handle), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  CALL(t, aclrtBinaryGetFunction, (NULL, "", &handle), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  CALL(t, aclrtGetFunctionAddr, (NULL, &handle, &handle), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  CALL(t, HcclGetRootInfo, (&root), HCCL_E_NOT_SUPPORT);
+  CALL(t, HcclCommInitRootInfo, (1, &root, 0, &comm), HCCL_E_NOT_SUPPORT);
+  CALL(t, HcclCommInitAll, (1, &pid, &comm), HCCL_E_NOT_SUPPORT);
+  CALL(t, HcclAllReduce, (NULL, NULL, 1, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, NULL),
+       HCCL_E_NOT_SUPPORT);
+  CALL(t, HcclBroadcast, (NULL, 1, HCCL_DATA_TYPE_FP32, 0, comm, NULL), HCCL_E_NOT_SUPPORT);
+  CALL(t, HcclReduceScatter, (NULL, NULL, 1, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, NULL),
+       HCCL_E_NOT_SUPPORT);
+  CALL(t, HcclAllGather, (NULL, NULL, 1, HCCL_DATA_TYPE_FP32, comm, NULL), HCCL_E_NOT_SUPPORT);
+  CALL(t, HcclSend, (NULL, 1, HCCL_DATA_TYPE_FP32, 0, comm, NULL), HCCL_E_NOT_SUPPORT);
+  CALL(t, HcclRecv, (NULL, 1, HCCL_DATA_TYPE_FP32, 0, comm, NULL), HCCL_E_NOT_SUPPORT);
+  CALL(t, HcclCommDestroy, (comm), HCCL_E_NOT_SUPPORT);
+  if (comm != NULL || handle != NULL) complain(t, "a call that failed left a result");
 }
 
 static void set_threads(struct turn *t) {
@@ -160,6 +202,8 @@ const struct row process_rows[] = {
     ROW(finalize_reference, 3, STORMY | ENDS),
     ROW(ask_for_versions, 4, ANY_WEATHER),
     ROW(set_options, 6, ANY_WEATHER),
+    ROW(set_compile_options, 4, ANY_WEATHER),
+    ROW(call_the_unsupported, 2, ANY_WEATHER),
     ROW(set_threads, 4, ANY_WEATHER),
     ROW(log_something, 6, ANY_WEATHER),
     ROW(ask_for_errors, 6, ANY_WEATHER),

@@ -20,9 +20,9 @@ def main():
     headers = [path for path in (ROOT / "include").rglob("*.h")]
     declared = set()
     for header in headers:
-        declared |= set(re.findall(r"\b((?:acl|poolgrad_)\w+)\(", code(header)))
+        declared |= set(re.findall(r"\b((?:acl|Hccl|poolgrad_)\w+)\(", code(header)))
     sources = "".join(code(path) for path in sorted((ROOT / "tests" / "stress").glob("*.c")))
-    called = set(re.findall(r"\b((?:acl|poolgrad_)\w+)\b", sources))
+    called = set(re.findall(r"\b((?:acl|Hccl|poolgrad_)\w+)\b", sources))
     if "operator_calls[" in sources:
         for second in re.findall(r"\bROW\(\w+,\s*(aclnn\w+)", code(ROOT / "tests" / "operator_call.c")):
             called |= {second, second + "GetWorkspaceSize"}

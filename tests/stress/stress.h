@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "acl/acl.h"
+#include "acl/acl_op_compiler.h"
 #include "aclnn/aclnn_base.h"
 #include "poolgrad.h"
 
