@@ -69,7 +69,7 @@ target_include_directories(poolgrad_cuda PRIVATE include src)
 target_compile_options(poolgrad_cuda PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;-prec-div=true;-prec-sqrt=true;-ftz=false>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>"
-  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-exceptions,-fno-rtti,-fno-threadsafe-statics>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-ffp-contract=off>"
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${POOLGRAD_WERROR}>>:--Werror=all-warnings>)
 # Code for GPUs is a third as large when compressed; the driver unpacks a file's kernels when it needs the first.
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)

@@ -35,7 +35,7 @@ struct pg_cuda_method {
    * a list can compute every problem. */
   bool (*fits)(const struct pg_problem *problem, struct pg_tiling *tiling);
   /* Bytes of zeros that it needs; NULL: none. */
-  int64_t (*workspace)(const struct pg_tiling *tiling);
+  int64_t (*workspace)(const struct pg_problem *problem, const struct pg_tiling *tiling);
   pg_cuda_run_fn *run;
   /* Launched after `run` where there is a workspace; NULL: nothing to do. */
   pg_cuda_run_fn *mend;

@@ -15,6 +15,9 @@ extern const struct pg_cuda_method pg_cuda_max_forward_direct, pg_cuda_max_forwa
     pg_cuda_max_forward_columns, pg_cuda_max_forward_any;
 extern const struct pg_cuda_method pg_cuda_avg_forward_one_window, pg_cuda_avg_forward_direct,
     pg_cuda_avg_forward_wide, pg_cuda_avg_forward_columns, pg_cuda_avg_forward_any;
+extern const struct pg_cuda_method pg_cuda_map_vectors, pg_cuda_map_any, pg_cuda_reduce_short,
+    pg_cuda_reduce_any, pg_cuda_gather, pg_cuda_unpool_winners, pg_cuda_unpool_planes,
+    pg_cuda_select;
 
 static const struct pg_cuda_method *const max_backward[] = {&pg_cuda_max_channels_last_columns,
                                                             &pg_cuda_max_columns,
@@ -46,11 +49,24 @@ static const struct pg_cuda_method *const avg_forward[] = {
     &pg_cuda_avg_forward_one_window, &pg_cuda_avg_forward_direct, &pg_cuda_avg_forward_wide,
     &pg_cuda_avg_forward_columns,    &pg_cuda_avg_forward_any,    NULL};
 
+static const struct pg_cuda_method *const map[] = {&pg_cuda_map_vectors, &pg_cuda_map_any, NULL};
+static const struct pg_cuda_method *const reduce[] = {&pg_cuda_reduce_short, &pg_cuda_reduce_any,
+                                                      NULL};
+static const struct pg_cuda_method *const gather[] = {&pg_cuda_gather, NULL};
+static const struct pg_cuda_method *const unpool[] = {&pg_cuda_unpool_winners,
+                                                      &pg_cuda_unpool_planes, NULL};
+static const struct pg_cuda_method *const select[] = {&pg_cuda_select, NULL};
+
 static const struct pg_cuda_method *const *const methods[PG_KERNEL_COUNT] = {
     [PG_MAX_BACKWARD] = max_backward,
     [PG_AVG_BACKWARD] = avg_backward,
     [PG_MAX_FORWARD] = max_forward,
-    [PG_AVG_FORWARD] = avg_forward};
+    [PG_AVG_FORWARD] = avg_forward,
+    [PG_MAP] = map,
+    [PG_REDUCE] = reduce,
+    [PG_GATHER] = gather,
+    [PG_UNPOOL] = unpool,
+    [PG_SELECT] = select};
 
 bool pg_cuda_choose(const struct pg_problem *problem, int skip, struct pg_choice *choice) {
   if (problem->kernel == PG_FILL) {
@@ -67,7 +83,7 @@ bool pg_cuda_choose(const struct pg_problem *problem, int skip, struct pg_choice
   choice->method = *method;
   choice->items = pg_tiling_items(&choice->tiling);
   choice->workspace_bytes =
-      (*method)->workspace != NULL ? (*method)->workspace(&choice->tiling) : 0;
+      (*method)->workspace != NULL ? (*method)->workspace(problem, &choice->tiling) : 0;
   return true;
 }
 

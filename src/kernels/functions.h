@@ -16,6 +16,7 @@
 #include "acl/acl_base.h"
 
 #ifdef __CUDACC__
+#undef PG_FUNCTION /* of kernels/window.h, where the compiler decides what it inlines */
 #define PG_FUNCTION static __host__ __device__ __forceinline__
 #else
 #define PG_FUNCTION static inline

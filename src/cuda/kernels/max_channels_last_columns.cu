@@ -271,7 +271,9 @@ static bool is_aligned(const pg_problem &problem) {
 }
 
 /* Also for max_strips, which needs more than flags. */
-static int64_t workspace(const pg_tiling *tiling) { return pg_cuda_max_strips.workspace(tiling); }
+static int64_t workspace(const pg_problem *problem, const pg_tiling *tiling) {
+  return pg_cuda_max_strips.workspace(problem, tiling);
+}
 
 static cudaError_t run(const pg_cuda_call *call) {
   if (!is_aligned(call->task->problem)) return pg_cuda_max_strips.run(call);

@@ -14,6 +14,7 @@
 #define PG_CUDA_MAX_JOB_CUH_
 
 #include "cuda/call.cuh"
+#include "cuda/kernels/bad_indices.cuh"
 #include "cuda/kernels/box.cuh"
 #include "cuda/kernels/element.cuh"
 #include "cuda/kernels/with_type.cuh"
@@ -196,7 +197,7 @@ static inline bool fits_flat_rows(const pg_facts &f, pg_tiling *tiling) {
   return tiling->w == f.pool.w.in && counts_outputs(f, *tiling);
 }
 
-static inline int64_t flag_bytes(const pg_tiling *tiling) {
+static inline int64_t flag_bytes(const pg_problem *, const pg_tiling *tiling) {
   return pg_tiling_cuts(tiling) ? pg_tiling_items(tiling) * (int64_t)sizeof(int32_t) : 0;
 }
 
@@ -208,21 +209,6 @@ extern "C" pg_cuda_run_fn pg_cuda_mend_channels; /* max_any.cu: any items */
 extern "C" const pg_cuda_method pg_cuda_max_strips;
 
 /* --- Indices outside their plane --- */
-
-/* Found so far, in shared memory: how many, and the position of the first. */
-struct bad_indices {
-  unsigned long long count, position;
-};
-
-static __device__ __forceinline__ void clear(bad_indices *bad) {
-  bad->count = 0;
-  bad->position = INT64_MAX;
-}
-
-static __device__ __forceinline__ void note_bad(bad_indices *bad, int64_t position) {
-  atomicAdd(&bad->count, 1ull);
-  atomicMin(&bad->position, (unsigned long long)position);
-}
 
 /* Of an output, among all outputs of the call. */
 static __device__ __forceinline__ int64_t position_of(const max_job &j, int64_t plane, int64_t od,
@@ -241,18 +227,7 @@ static __device__ int64_t index_of(const max_job &j, int64_t position) {
 }
 
 static __device__ __noinline__ void add_to_report(const max_job &j, const bad_indices &bad) {
-  const int64_t position = (int64_t)bad.position, value = index_of(j, position);
-  while (atomicCAS(&j.report->lock, 0, 1) != 0) {
-  }
-  __threadfence_system();
-  volatile pg_index_report *to = &j.report->found;
-  to->count = to->count + (int64_t)bad.count;
-  if (position < to->position) {
-    to->position = position;
-    to->value = value;
-  }
-  __threadfence_system();
-  atomicExch(&j.report->lock, 0);
+  add_to_report(j.report, bad, index_of(j, (int64_t)bad.position));
 }
 
 /* Called by one thread with what its warp or block has found. */

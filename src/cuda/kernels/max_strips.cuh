@@ -330,8 +330,8 @@ static bool has_vectors_of(const max_job &j, int64_t v) {
 }
 
 /* Flags, and the counts of units, where planes are cut. */
-static int64_t strips_workspace(const pg_tiling *tiling) {
-  const int64_t flags = flag_bytes(tiling);
+static int64_t strips_workspace(const pg_problem *problem, const pg_tiling *tiling) {
+  const int64_t flags = flag_bytes(problem, tiling);
   return flags == 0 ? 0 : flags + tiling->plane_items * (int64_t)sizeof(unit_count);
 }
 
