@@ -374,14 +374,18 @@ static void a_product_has_this_name(void **state) {
 static void the_product_is_the_chosen_one(void **state) {
   (void)state;
   static const struct product rows[] = {
-      {NULL, "Ascend910B1", 2201},
-      {"", "Ascend910B1", 2201},
+      {NULL, "Ascend950PR_9599", 3510},
+      {"", "Ascend950PR_9599", 3510},
+      {"Ascend910B1", "Ascend910B1", 2201},
       {"Ascend910B", "Ascend910B", 2201},
       {"Ascend910B3", "Ascend910B3", 2201},
       {"Ascend910_93", "Ascend910_93", 2201},
       {"Ascend950", "Ascend950", 3510},
       {"Ascend950PR_9589", "Ascend950PR_9589", 3510},
+      {"Ascend950PR_9599", "Ascend950PR_9599", 3510},
       {"Ascend910_95", "Ascend910_95", 3510},
+      {"Ascend910_9589", "Ascend910_9589", 3510},
+      {"Ascend910_9599", "Ascend910_9599", 3510},
   };
   for (size_t i = 0; i < LENGTH(rows); i++) apart(rows[i].name, a_product_has_this_name, &rows[i]);
 }

@@ -268,8 +268,9 @@ ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel logLevel, const char *func, const
 /* The format is the first of the variable arguments, so that none of them may be empty. */
 #define ACL_APP_LOG(level, ...) aclAppLog(level, __func__, __FILE__, __LINE__, __VA_ARGS__)
 
-/* The product whose limits are in force: the name in POOLGRAD_SOC (poolgrad.h), "Ascend910B1" when
- * that is unset. Static storage, the same for every device. */
+/* The product whose limits are in force: the name in POOLGRAD_SOC (poolgrad.h). Where that is unset
+ * the limits are no product's, and the name is "Ascend950PR_9599". Static storage, the same for
+ * every device. */
 ACL_FUNC_VISIBILITY const char *aclrtGetSocName(void);
 
 /* What the library can do. The list lies in static storage and belongs to the library;

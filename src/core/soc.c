@@ -11,7 +11,7 @@
 #include "core/fork.h"
 #include "core/status.h"
 
-static const struct pg_soc portable = {.npu_arch = 2201,
+static const struct pg_soc portable = {.npu_arch = 3510,
                                        .max_half = true,
                                        .max_int64 = true,
                                        .max_dilation = true,
@@ -42,7 +42,9 @@ static const struct pg_soc products[] = {
      .max_pool_integers = true,
      .adaptive_max3d_nd = true},
 };
-static const char default_name[] = "Ascend910B1";
+/* What programs see while the portable profile is in force.  Those that choose their operators by
+ * the product (PyTorch's adapter) then choose aclnn operators alone: docs/decisions.md. */
+static const char default_name[] = "Ascend950PR_9599";
 
 /* Guards choosing.  The row is read without it: every check of every operator asks for it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
