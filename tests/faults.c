@@ -199,8 +199,15 @@ WRAPPED(char *, strdup, const char *text) {
 WRAPPED(void *, mmap, void *at, size_t bytes, int protection, int flags, int file, off_t offset) {
   if (refused(FAULT_MEMORY, ENOMEM)) return MAP_FAILED;
   void *map = __real_mmap(at, bytes, protection, flags, file, offset);
-  if (map != MAP_FAILED) atomic_fetch_add(&map_count, 1);
+  /* A map at a fixed address takes the place of a part of one that is counted. */
+  if (map != MAP_FAILED && (flags & MAP_FIXED) == 0) atomic_fetch_add(&map_count, 1);
   return map;
+}
+
+/* The library maps memory a second time, at a fixed address. */
+WRAPPED(void *, mremap, void *old, size_t old_bytes, size_t bytes, int flags, void *at) {
+  if (refused(FAULT_MEMORY, ENOMEM)) return MAP_FAILED;
+  return __real_mremap(old, old_bytes, bytes, flags, at);
 }
 
 WRAPPED(int, munmap, void *at, size_t bytes) {

@@ -1006,7 +1006,7 @@ ACL_FUNC_VISIBILITY aclError aclrtValueWait(void *devAddr, uint64_t value, uint3
  *
  * A program reserves a range of addresses, takes physical memory, and maps the one at the other:
  * what it has mapped side by side in a reservation is then device memory in one piece, for copies
- * and operators alike. Sizes, offsets and addresses are multiples of the granularity, 2 MiB.
+ * and operators alike. Sizes, and places in a reservation, are multiples of the granularity, 2 MiB.
  *
  *     aclrtReserveMemAddress(&range, 64 << 20, 0, NULL, 1);
  *     aclrtMallocPhysical(&memory, 2 << 20, &prop, 0);
@@ -1016,9 +1016,8 @@ ACL_FUNC_VISIBILITY aclError aclrtValueWait(void *devAddr, uint64_t value, uint3
  *     aclrtFreePhysical(memory);
  *     aclrtReleaseMemAddress(range);
  *
- * 107000 PARAM_INVALID for sizes and addresses that are wrong, and for a handle that is not live.
  * aclFinalize unmaps, frees and releases everything; doing so later is no failure until the next
- * aclInit. */
+ * aclInit. On the CPU device a process made by fork shares mapped memory with its parent. */
 
 typedef enum aclrtMemHandleType {
   ACL_MEM_HANDLE_TYPE_NONE = 0,
@@ -1046,24 +1045,26 @@ ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemPr
                                                               aclrtMemGranularityOptions option,
                                                               size_t *granularity);
 
-/* Reserves addresses, for the current device. alignment must be 0. expectPtr is NULL, or where the
- * range should begin if that is free. flags is 0 or 1, which ask for small or huge pages. Release:
- * nothing may be mapped in the range any more. */
+/* Reserves addresses, for the current device. alignment must be 0 and expectPtr NULL; flags is 0 or
+ * 1 (huge pages), which makes no difference. Touching an address at which nothing is mapped is a
+ * fault. Release: virPtr is what Reserve gave, and nothing is mapped in the range any more. */
 ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment,
                                                     void *expectPtr, uint64_t flags);
 ACL_FUNC_VISIBILITY aclError aclrtReleaseMemAddress(void *virPtr);
 
-/* Takes physical memory of the device prop->location.id. Its bytes are 0. prop->location.type is
- * ACL_MEM_LOCATION_TYPE_DEVICE, prop->allocationType ACL_MEM_ALLOCATION_TYPE_PINNED, flags 0.
- * Freeing ends the handle; the memory itself lasts until it is unmapped everywhere. */
+/* Takes physical memory of the device prop->location.id, which is not initialised.
+ * prop->location.type is ACL_MEM_LOCATION_TYPE_DEVICE, handleType and allocationType are 0, memAttr
+ * is any; flags is 0. Freeing ends the handle; the memory itself lasts until it is unmapped
+ * everywhere. */
 ACL_FUNC_VISIBILITY aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
                                                  const aclrtPhysicalMemProp *prop, uint64_t flags);
 ACL_FUNC_VISIBILITY aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
 
 /* Maps all of the memory: size is the size it was taken with, offset and flags are 0. The range
- * lies inside one reservation of the memory's device, and nothing is mapped in it yet. Unmap takes
- * what was mapped at this address away again, at once: work that still uses it must have been
- * waited for. */
+ * lies inside one reservation of the memory's device, and nothing is mapped in it yet. The memory
+ * may be mapped at several places, and keeps its bytes while it is mapped nowhere. Unmap takes away
+ * again what was mapped at this address, at once: work that still uses it must have been waited
+ * for. 107000: a wrong place. */
 ACL_FUNC_VISIBILITY aclError aclrtMapMem(void *virPtr, size_t size, size_t offset,
                                          aclrtDrvMemHandle handle, uint64_t flags);
 ACL_FUNC_VISIBILITY aclError aclrtUnmapMem(void *virPtr);

@@ -11,6 +11,7 @@
 #include "cpu/queue.h"
 #include "cpu/step.h"
 #include "cpu/nontemporal.h"
+#include "cpu/physical.h"
 #include "cpu/workers.h"
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
@@ -147,6 +148,12 @@ const struct pg_backend pg_backend_cpu = {
     .memory_info = memory_info,
     .copy = copy_now,
     .fill = fill_now,
+    .reserve = pg_physical_reserve,
+    .unreserve = pg_physical_unreserve,
+    .physical_make = pg_physical_make,
+    .physical_release = pg_physical_release,
+    .map = pg_physical_map,
+    .unmap = pg_physical_unmap,
     .queue_create = pg_queue_create,
     .queue_close = pg_queue_close,
     .queue_release = pg_queue_release,

@@ -20,6 +20,9 @@
 struct pg_object; /* core/handle.h, which is not for C++: CUDA files read this one */
 struct pg_queue;
 struct pg_mark;
+struct pg_physical; /* a backend's own: memory without an address */
+
+enum { PG_GRANULARITY = 2 << 20 }; /* sizes of what follows are multiples of it */
 
 enum pg_step_kind {
   PG_STEP_KERNEL,
@@ -143,6 +146,17 @@ struct pg_backend {
   void (*memory_info)(int device, size_t *free_bytes, size_t *total_bytes);
   aclError (*copy)(int device, const struct pg_copy *copy); /* at once, no queue involved */
   aclError (*fill)(int device, const struct pg_fill *fill);
+
+  /* Addresses and physical memory, apart.  reserve: addresses at which there is nothing yet; NULL:
+   * none are left.  map: all of the memory at reserved addresses of the same device; it may be
+   * mapped at several places.  map and unmap change nothing when they give false.  Memory is
+   * released when it is mapped nowhere, and addresses when nothing is mapped there. */
+  void *(*reserve)(int device, size_t bytes);
+  void (*unreserve)(int device, void *addresses, size_t bytes);
+  struct pg_physical *(*physical_make)(int device, size_t bytes); /* NULL: no memory */
+  void (*physical_release)(int device, struct pg_physical *memory);
+  bool (*map)(int device, void *at, struct pg_physical *memory);
+  bool (*unmap)(int device, void *at, size_t bytes);
 
   /* Queues.  submit: all steps or none, and with `behind` a mark right behind them, which the
    * caller then owns; ..._FEATURE_NOT_SUPPORT for steps that need the host while the device's own

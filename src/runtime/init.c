@@ -75,6 +75,8 @@ static aclError finalize_locked(const char *api) {
   close_all(PG_EVENT);
   close_all(PG_NOTIFY);
   atomic_store(&finalized, true); /* first: who frees what is released here must not fail */
+  pg_reservations_release_all();
+  close_all(PG_PHYSICAL_MEMORY);
   pg_memory_release_all();
   pg_strict_forget();
   references = 0;

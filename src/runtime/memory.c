@@ -138,10 +138,10 @@ aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cf
   return allocate(__func__, ptr, "ptr", &r);
 }
 
-static const char *origin(enum pg_memory_kind kind) {
+static const char *origin(const struct pg_memory *m) {
   static const char *const words[] = {"unknown to the runtime", "from aclrtMalloc",
                                       "from aclrtMallocHost", "from aclrtHostRegister"};
-  return words[kind];
+  return m->reservation != NULL ? "from aclrtMapMem" : words[m->kind];
 }
 
 /* What a wrong address is, for sentences. */
@@ -149,14 +149,14 @@ static const char *what(const void *address) {
   static _Thread_local char text[64];
   const struct pg_memory found = pg_memory_find(address);
   const size_t inside = found.base == NULL ? 0 : (size_t)((const char *)address - found.base);
-  if (inside == 0) return origin(found.kind);
-  snprintf(text, sizeof text, "%zu bytes inside memory %s", inside, origin(found.kind));
+  if (inside == 0) return origin(&found);
+  snprintf(text, sizeof text, "%zu bytes inside memory %s", inside, origin(&found));
   return text;
 }
 
 /* A program that is ending often frees what aclFinalize has freed, from destructors that take a
  * failure for a reason to abort. */
-static bool is_gone(const char *api, const void *address) {
+bool pg_memory_is_gone(const char *api, const void *address) {
   if (!pg_is_finalized() || pg_memory_find(address).kind != PG_MEMORY_UNKNOWN) return false;
   pg_log(ACL_INFO, "%s: %p is unknown, aclFinalize has released all memory", api, address);
   return true;
@@ -168,7 +168,7 @@ static aclError release(const char *api, void *address, enum pg_memory_kind kind
   if (address == NULL) return pg_fail_null(api, ACL_ERROR_INVALID_PARAM, name);
   if (pg_is_strict()) PG_TRY(pg_strict_check_free(api, name, address));
   const struct pg_memory memory = pg_memory_take(address, kind);
-  if (memory.kind == PG_MEMORY_UNKNOWN && is_gone(api, address)) return ACL_SUCCESS;
+  if (memory.kind == PG_MEMORY_UNKNOWN && pg_memory_is_gone(api, address)) return ACL_SUCCESS;
   if (memory.kind == PG_MEMORY_UNKNOWN)
     return pg_fail(api, ACL_ERROR_RT_PARAM_INVALID, "%s is %s, it must come from %s", name,
                    what(address), device ? "aclrtMalloc" : "aclrtMallocHost");
@@ -183,7 +183,7 @@ aclError aclrtFreeHost(void *hostPtr) { return release(__func__, hostPtr, PG_MEM
 /* Frees also when some stream failed: the memory is the caller's to give back either way. */
 static aclError release_after_sync(const char *api, void *address, enum pg_memory_kind kind) {
   struct pg_context *context;
-  if (address == NULL || is_gone(api, address)) return release(api, address, kind);
+  if (address == NULL || pg_memory_is_gone(api, address)) return release(api, address, kind);
   PG_TRY(pg_context_current(api, &context));
   pg_release(&context->object);
   const aclError sync = pg_device_synchronize(api, PG_FOREVER);
@@ -208,11 +208,11 @@ static aclError refuse_overlap(const char *api, const struct pg_memory *range) {
                    "the range overlapped memory that another thread has freed by now");
   if (other.base == range->base)
     return pg_fail(api, ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
-                   "the range overlaps memory %s that begins at ptr too, %zu bytes",
-                   origin(other.kind), other.bytes);
+                   "the range overlaps memory %s that begins at ptr too, %zu bytes", origin(&other),
+                   other.bytes);
   return pg_fail(api, ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
                  "the range overlaps memory %s that begins %zu bytes %s ptr, %zu bytes",
-                 origin(other.kind),
+                 origin(&other),
                  (size_t)(later ? other.base - range->base : range->base - other.base),
                  later ? "behind" : "before", other.bytes);
 }
@@ -268,7 +268,7 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
 aclError aclrtHostUnregister(void *ptr) {
   PG_CHECK_PTR(ptr, ACL_ERROR_INVALID_PARAM);
   if (pg_is_strict()) PG_TRY(pg_strict_check_free(__func__, "ptr", ptr));
-  PG_CHECK(pg_memory_unregister(ptr) || is_gone(__func__, ptr),
+  PG_CHECK(pg_memory_unregister(ptr) || pg_memory_is_gone(__func__, ptr),
            ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
            "ptr is %s, it must be the start of a registered range", what(ptr));
   return ACL_SUCCESS;

@@ -11,7 +11,7 @@
 #include "runtime/padding.h"
 #include "runtime/strict.h"
 
-/* Guards the tree and the totals. */
+/* Guards the tree, the list and the totals. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Held while a range is registered or unregistered with its backend and entered here or taken out:
@@ -19,6 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
 static void *tree; /* of struct pg_memory, by address */
+static struct pg_reserved *reserved;
 static uint64_t used_bytes[PG_DEVICES_MAX], peak_bytes[PG_DEVICES_MAX];
 
 /* Programs call with the same few addresses again and again, so the latest that were found in the
@@ -84,19 +85,56 @@ struct pg_memory pg_memory_find(const void *address) {
 
 /* From an address in the range to its end.  In strict mode the padding is not part of it. */
 static struct pg_room room_from(const struct pg_memory *m, const char *address) {
-  const size_t before = (size_t)(address - m->base), end = pg_is_strict() ? m->asked : m->bytes;
+  const char *end = m->base + (pg_is_strict() ? m->asked : m->bytes);
+  if (m->reservation != NULL) end = m->joined_end;
   return (struct pg_room){.kind = m->kind,
                           .device_id = m->device_id,
                           .backend = m->device.backend,
-                          .bytes = before < end ? end - before : 0};
+                          .bytes = address < end ? (size_t)(end - address) : 0};
+}
+
+/* Lock held.  Programs have few of them. */
+static struct pg_reserved *reserved_at(const char *address) {
+  struct pg_reserved *r = reserved;
+  while (r != NULL && (address < r->base || address >= r->base + r->bytes)) r = r->next;
+  return r;
+}
+
+struct pg_reserved *pg_memory_reserved_at(const void *address) {
+  pthread_mutex_lock(&lock);
+  struct pg_reserved *found = reserved_at(address);
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+void pg_memory_reserve(struct pg_reserved *addresses) {
+  pthread_mutex_lock(&lock);
+  addresses->next = reserved;
+  reserved = addresses;
+  pthread_mutex_unlock(&lock);
+}
+
+void pg_memory_unreserve(struct pg_reserved *addresses) {
+  pthread_mutex_lock(&lock);
+  struct pg_reserved **at = &reserved;
+  while (*at != addresses) at = &(*at)->next;
+  *at = addresses->next;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Of addresses at which the map has nothing. */
+static struct pg_room unknown_room(const char *address) {
+  const struct pg_reserved *r = address == NULL ? NULL : reserved_at(address);
+  if (r == NULL) return (struct pg_room){.kind = PG_MEMORY_UNKNOWN, .bytes = SIZE_MAX};
+  return (struct pg_room){
+      .kind = PG_MEMORY_DEVICE, .device_id = r->device_id, .backend = r->device.backend};
 }
 
 void pg_memory_rooms(int count, const void *const *addresses, struct pg_room *rooms) {
   pthread_mutex_lock(&lock);
   for (int i = 0; i < count; i++) {
     const struct pg_memory *m = addresses[i] == NULL ? NULL : lookup_address(addresses[i]);
-    rooms[i] = m == NULL ? (struct pg_room){.kind = PG_MEMORY_UNKNOWN, .bytes = SIZE_MAX}
-                         : room_from(m, addresses[i]);
+    rooms[i] = m == NULL ? unknown_room(addresses[i]) : room_from(m, addresses[i]);
   }
   pthread_mutex_unlock(&lock);
 }
@@ -108,19 +146,35 @@ bool pg_memory_holds(const void *address, size_t bytes, size_t *room) {
   return bytes <= found.bytes;
 }
 
-static void count_bytes(const struct pg_memory *m, bool added) {
-  if (m->kind != PG_MEMORY_DEVICE) return;
-  uint64_t *used = &used_bytes[m->device_id], *peak = &peak_bytes[m->device_id];
-  *used = added ? *used + m->bytes : *used - m->bytes;
+/* What is freed behind an aclFinalize in another thread is not counted any more.  Lock held. */
+static void count_bytes(int device, size_t bytes, bool allocated) {
+  uint64_t *used = &used_bytes[device], *peak = &peak_bytes[device];
+  *used = allocated ? *used + bytes : *used - (bytes < *used ? bytes : *used);
   if (*used > *peak) *peak = *used;
+}
+
+static bool is_counted(const struct pg_memory *m) {
+  return m->kind == PG_MEMORY_DEVICE && m->reservation == NULL;
+}
+
+/* The range around an address that is mapped in the same reservation as m. */
+static struct pg_memory *mapped_beside(const struct pg_memory *m, const char *address) {
+  struct pg_memory *found = lookup(&(struct pg_memory){.base = address, .bytes = 1});
+  return found != NULL && found->reservation == m->reservation ? found : NULL;
+}
+
+/* Sets where memory ends without a gap, in m and in all that lies right before it.  Lock held. */
+static void join(struct pg_memory *m, const char *end) {
+  for (; m != NULL; m = mapped_beside(m, m->base - 1)) m->joined_end = end;
 }
 
 /* Lock held. */
 static void forget(struct pg_memory *memory) {
+  if (memory->reservation != NULL) join(mapped_beside(memory, memory->base - 1), memory->base);
   (void)tdelete(memory, &tree, compare);
   for (size_t i = 0; i < sizeof recent / sizeof recent[0]; i++)
     if (recent[i].memory == memory) recent[i].memory = NULL;
-  count_bytes(memory, false);
+  if (is_counted(memory)) count_bytes(memory->device_id, memory->bytes, false);
   free(memory);
 }
 
@@ -138,7 +192,12 @@ static enum pg_memory_added enter(struct pg_memory *memory) {
   pthread_mutex_lock(&lock);
   struct pg_memory **node = tsearch(memory, &tree, compare);
   if (node != NULL) result = *node == memory ? PG_MEMORY_ADDED : PG_MEMORY_OVERLAPS;
-  if (result == PG_MEMORY_ADDED) count_bytes(memory, true);
+  if (result == PG_MEMORY_ADDED && is_counted(memory))
+    count_bytes(memory->device_id, memory->bytes, true);
+  if (result == PG_MEMORY_ADDED && memory->reservation != NULL) {
+    const struct pg_memory *next = mapped_beside(memory, memory->base + memory->bytes);
+    join(memory, next != NULL ? next->joined_end : memory->base + memory->bytes);
+  }
   pthread_mutex_unlock(&lock);
   return result;
 }
@@ -196,17 +255,24 @@ enum pg_memory_added pg_memory_register(const struct pg_memory *value, bool read
   return result;
 }
 
-struct pg_memory pg_memory_take(const void *base, enum pg_memory_kind kind) {
+static struct pg_memory take(const void *base, enum pg_memory_kind kind, bool mapped) {
   struct pg_memory taken = {.kind = PG_MEMORY_UNKNOWN};
   pthread_mutex_lock(&lock);
   struct pg_memory *memory = lookup_address(base);
-  if (memory != NULL && memory->base == base && memory->kind == kind) {
+  if (memory != NULL && memory->base == base && memory->kind == kind &&
+      (memory->reservation != NULL) == mapped) {
     taken = *memory;
     forget(memory);
   }
   pthread_mutex_unlock(&lock);
   return taken;
 }
+
+struct pg_memory pg_memory_take(const void *base, enum pg_memory_kind kind) {
+  return take(base, kind, false);
+}
+
+void pg_memory_take_mapped(const void *base) { (void)take(base, PG_MEMORY_DEVICE, true); }
 
 bool pg_memory_unregister(const void *base) {
   pthread_mutex_lock(&registering);
@@ -220,6 +286,7 @@ void pg_memory_give_back(const struct pg_memory *m) {
   const struct pg_backend *backend = m->device.backend;
   if (m->asked < m->bytes && pg_memory_on_host(m))
     pg_padding_allow(m->base + m->asked, m->bytes - m->asked);
+  if (m->reservation != NULL) return; /* virtual_memory.c has it */
   if (m->kind == PG_MEMORY_DEVICE) backend->free(m->device.ordinal, (void *)(uintptr_t)m->base);
   if (m->kind == PG_MEMORY_HOST) backend->host_free(m->device.ordinal, (void *)(uintptr_t)m->base);
   if (m->kind == PG_MEMORY_REGISTERED)
@@ -242,6 +309,12 @@ void pg_memory_release_all(void) {
   pthread_mutex_unlock(&lock);
   tdestroy(all, give_back_node);
   pthread_mutex_unlock(&registering);
+}
+
+void pg_memory_count(int device, size_t bytes, bool allocated) {
+  pthread_mutex_lock(&lock);
+  count_bytes(device, bytes, allocated);
+  pthread_mutex_unlock(&lock);
 }
 
 void pg_memory_usage(int device, uint64_t *used, uint64_t *peak) {

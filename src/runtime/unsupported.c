@@ -22,14 +22,10 @@ static const struct group kernel = {
     "kernels that are compiled for an Ascend processor cannot run here; call an operator of "
     "aclnnop/ instead"};
 
-static const struct group link = {
+static const struct group chip_link = {
     ACL_ERROR_RT_FEATURE_NOT_SUPPORT, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
     "the devices here have no link between chips that could be controlled; copy between devices "
     "with aclrtMemcpy"};
-
-static const struct group physical = {
-    ACL_ERROR_RT_FEATURE_NOT_SUPPORT, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-    "addresses and physical memory cannot be had apart here; allocate with aclrtMalloc"};
 
 static const struct group share = {
     ACL_ERROR_RT_FEATURE_NOT_SUPPORT, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -79,25 +75,8 @@ PG_UNSUPPORTED(int, rtKernelLaunch,
                (const void *stubFunc, uint32_t blockDim, void *args, uint32_t argsSize,
                 void *smDesc, void *stream),
                kernel)
-PG_UNSUPPORTED(int, rtGetC2cCtrlAddr, (uint64_t * address, uint32_t *length), link)
+PG_UNSUPPORTED(int, rtGetC2cCtrlAddr, (uint64_t * address, uint32_t *length), chip_link)
 
-PG_UNSUPPORTED(aclError, aclrtReserveMemAddress,
-               (void **virPtr, size_t size, size_t alignment, void *expectPtr, uint64_t flags),
-               physical)
-PG_UNSUPPORTED(aclError, aclrtReleaseMemAddress, (void *virPtr), physical)
-PG_UNSUPPORTED(aclError, aclrtMallocPhysical,
-               (aclrtDrvMemHandle * handle, size_t size, const aclrtPhysicalMemProp *prop,
-                uint64_t flags),
-               physical)
-PG_UNSUPPORTED(aclError, aclrtFreePhysical, (aclrtDrvMemHandle handle), physical)
-PG_UNSUPPORTED(aclError, aclrtMapMem,
-               (void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags),
-               physical)
-PG_UNSUPPORTED(aclError, aclrtUnmapMem, (void *virPtr), physical)
-PG_UNSUPPORTED(aclError, aclrtMemGetAllocationGranularity,
-               (aclrtPhysicalMemProp * prop, aclrtMemGranularityOptions option,
-                size_t *granularity),
-               physical)
 PG_UNSUPPORTED(aclError, aclrtMemExportToShareableHandle,
                (aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags,
                 uint64_t *shareableHandle),

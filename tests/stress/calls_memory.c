@@ -69,25 +69,38 @@ static void ask_about_memory(struct turn *t) {
   CALL(t, aclrtMemInvalidate, (&stress_words, sizeof stress_words), 0);
 }
 
+/* Two pieces side by side, and bytes on both sides of the border. */
 static void use_physical_memory(struct turn *t) {
-  aclrtPhysicalMemProp prop;
-  aclrtDrvMemHandle handle = NULL;
+  const aclrtPhysicalMemProp prop = {.location = {.type = ACL_MEM_LOCATION_TYPE_DEVICE}};
+  aclrtPhysicalMemProp same = prop;
+  aclrtDrvMemHandle pieces[2] = {NULL, NULL}, other = NULL;
   void *range = NULL;
   size_t granularity = 0;
   uint64_t shared = 0;
   int32_t pid = 1;
-  memset(&prop, 0, sizeof prop);
   CALL(t, aclrtMemGetAllocationGranularity,
-       (&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granularity), 207000);
-  CALL(t, aclrtReserveMemAddress, (&range, 1 << 21, 0, NULL, 0), 207000);
-  CALL(t, aclrtMallocPhysical, (&handle, 1 << 21, &prop, 0), 207000);
-  CALL(t, aclrtMapMem, (range, 1 << 21, 0, handle, 0), 207000);
-  CALL(t, aclrtMemExportToShareableHandle, (handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &shared), 207000);
-  CALL(t, aclrtMemSetPidToShareableHandle, (shared, &pid, 1), 207000);
-  CALL(t, aclrtMemImportFromShareableHandle, (shared, 0, &handle), 207000);
-  CALL(t, aclrtUnmapMem, (range), 207000);
-  CALL(t, aclrtFreePhysical, (handle), 207000);
-  CALL(t, aclrtReleaseMemAddress, (range), 207000);
+       (&same, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granularity), 0);
+  if (CALL(t, aclrtReserveMemAddress, (&range, 4 * granularity, 0, NULL, 0), CONTEXT_CODES) != 0)
+    return;
+  for (size_t i = 0; i < 2; i++) {
+    void *at = (char *)range + i * granularity;
+    if (CALL(t, aclrtMallocPhysical, (&pieces[i], granularity, &prop, 0), CONTEXT_CODES) == 0)
+      CALL(t, aclrtMapMem, (at, granularity, 0, pieces[i], 0), ACL_ERROR_RT_PARAM_INVALID);
+  }
+  CALL(t, aclrtMemset, ((char *)range + granularity - 8, 16, 1, 16), CONTEXT_CODES,
+       ACL_ERROR_RT_PARAM_INVALID);
+  CALL(t, aclrtMemExportToShareableHandle, (pieces[0], ACL_MEM_HANDLE_TYPE_NONE, 0, &shared),
+       ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  CALL(t, aclrtMemSetPidToShareableHandle, (shared, &pid, 1), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  CALL(t, aclrtMemImportFromShareableHandle, (shared, 0, &other), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  for (size_t i = 0; i < 2; i++) {
+    void *at = (char *)range + i * granularity;
+    if (pieces[i] == NULL) continue;
+    if (chance(t, 2)) CALL(t, aclrtUnmapMem, (at), ACL_ERROR_RT_PARAM_INVALID);
+    CALL(t, aclrtFreePhysical, (pieces[i]), ACL_ERROR_RT_INVALID_HANDLE);
+    CALL(t, aclrtUnmapMem, (at), ACL_ERROR_RT_PARAM_INVALID);
+  }
+  CALL(t, aclrtReleaseMemAddress, (range), ACL_ERROR_RT_PARAM_INVALID);
 }
 
 static void register_memory(struct turn *t) {
@@ -232,7 +245,7 @@ const struct row memory_rows[] = {
     ROW(free_block, 50, ANY_WEATHER),
     ROW(free_what_is_not_allocated, 6, ANY_WEATHER),
     ROW(ask_about_memory, 10, ANY_WEATHER),
-    ROW(use_physical_memory, 4, ANY_WEATHER),
+    ROW(use_physical_memory, 4, CALM),
     ROW(register_memory, 10, ANY_WEATHER),
     ROW(register_arena, 10, ANY_WEATHER),
     ROW(copy_now, 20, ANY_WEATHER),
