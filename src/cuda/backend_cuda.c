@@ -6,6 +6,7 @@
 #include "cuda/method_cuda.h"
 #include "cuda/device_cuda.h"
 #include "cuda/mark_cuda.h"
+#include "cuda/physical_cuda.h"
 #include "cuda/queue_cuda.h"
 #include "cuda/step_cuda.h"
 
@@ -179,6 +180,12 @@ static const struct pg_backend backend = {
     .memory_info = memory_info,
     .copy = copy_now,
     .fill = fill_now,
+    .reserve = pg_cuda_reserve,
+    .unreserve = pg_cuda_unreserve,
+    .physical_make = pg_cuda_physical_make,
+    .physical_release = pg_cuda_physical_release,
+    .map = pg_cuda_map,
+    .unmap = pg_cuda_unmap,
     .queue_create = pg_cuda_queue_create,
     .queue_close = pg_cuda_queue_close,
     .queue_release = pg_cuda_queue_release,

@@ -43,7 +43,7 @@ static struct {
   PFN_cuLaunchKernel_v4000 launch;
 } driver;
 
-static bool find_function(const char *name, unsigned int version, void *place) {
+bool pg_cuda_find_function(const char *name, unsigned int version, void *place) {
   enum cudaDriverEntryPointQueryResult result;
   void *function = NULL;
   const cudaError_t error =
@@ -53,13 +53,13 @@ static bool find_function(const char *name, unsigned int version, void *place) {
 }
 
 static bool find_functions(void) {
-  return find_function("cuDeviceGet", 2000, &driver.device_get) &&
-         find_function("cuDevicePrimaryCtxRetain", 7000, &driver.retain) &&
-         find_function("cuCtxGetCurrent", 4000, &driver.get_current) &&
-         find_function("cuCtxSetCurrent", 4000, &driver.set_current) &&
-         find_function("cuMemsetD32Async", 3020, &driver.fill_words) &&
-         find_function("cuStreamGetCaptureInfo", 10010, &driver.capture_info) &&
-         find_function("cuLaunchKernel", 4000, &driver.launch);
+  return pg_cuda_find_function("cuDeviceGet", 2000, &driver.device_get) &&
+         pg_cuda_find_function("cuDevicePrimaryCtxRetain", 7000, &driver.retain) &&
+         pg_cuda_find_function("cuCtxGetCurrent", 4000, &driver.get_current) &&
+         pg_cuda_find_function("cuCtxSetCurrent", 4000, &driver.set_current) &&
+         pg_cuda_find_function("cuMemsetD32Async", 3020, &driver.fill_words) &&
+         pg_cuda_find_function("cuStreamGetCaptureInfo", 10010, &driver.capture_info) &&
+         pg_cuda_find_function("cuLaunchKernel", 4000, &driver.launch);
 }
 
 /* 0 where CUDA does not answer. */

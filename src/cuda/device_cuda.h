@@ -25,6 +25,10 @@ struct pg_cuda_limits {
 };
 const struct pg_cuda_limits *pg_cuda_least_limits(void);
 
+/* A function of the driver that the runtime API has no name for, as it was in this version of CUDA.
+ * Places a pointer; false where the driver does not have it. */
+bool pg_cuda_find_function(const char *name, unsigned int version, void *place);
+
 /* CUDA's own number for a device of ours. */
 int pg_cuda_number(int device);
 
