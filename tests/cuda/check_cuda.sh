@@ -32,7 +32,7 @@ wanted() { # <program> <names>
   return 1
 }
 
-for program in "$tests"/test_ops_* "$tests"/test_cuda_* "$tests"/test_runtime_*; do
+for program in "$tests"/test_ops_* "$tests"/test_tensor_* "$tests"/test_cuda_* "$tests"/test_runtime_*; do
   [[ $program != *_second_backend ]] || continue # brings a device of its own
   [ -x "$program" ] && [ -f "$program" ] && wanted "$(basename "$program")" "$@" || continue
   case $program in

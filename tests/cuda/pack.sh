@@ -9,7 +9,7 @@ rm -rf "$to"
 mkdir -p "$to"/{lib64,tests,bench,fuzz}
 cp -L "$build"/lib64/{libpoolgrad.so,libpoolgrad.so.0,libpoolgrad_cuda.so} "$to/lib64/"
 for name in ascendcl nnopbase opapi; do ln -s libpoolgrad.so "$to/lib64/lib$name.so"; done
-for program in "$build"/tests/test_{ops,cuda,runtime}_*; do
+for program in "$build"/tests/test_{ops,tensor,cuda,runtime}_*; do
   if [ -f "$program" ] && [ -x "$program" ]; then cp "$program" "$to/tests/"; fi
 done
 cp "$build"/fuzz/replay_* "$to/fuzz/"
