@@ -123,6 +123,16 @@ static void unknown_options_are_refused(void **state) {
   assert_string_equal(value, "abc");
 }
 
+static void the_mode_of_compiling_is_refused(void **state) {
+  (void)state;
+  static const char *const modes[] = {"", "enable", "disable"};
+  for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+    FAILS(aclSetCompileopt(ACL_OP_JIT_COMPILE, modes[i]), ACL_ERROR_API_NOT_SUPPORT,
+          "aclSetCompileopt", "nothing is compiled", "on the host", "Not_Supported");
+  expect_option(ACL_OP_JIT_COMPILE, "");
+  FAILS(aclSetCompileopt(ACL_OP_JIT_COMPILE, NULL), ACL_ERROR_INVALID_PARAM, "value");
+}
+
 static void a_value_is_copied_whole_or_not_at_all(void **state) {
   (void)state;
   char value[4] = "abc";
@@ -147,7 +157,7 @@ static void without_memory_the_old_value_stays(void **state) {
 
 static void *set_again_and_again(void *argument) {
   for (int i = 0; i < 2000; i++)
-    if (aclSetCompileopt(ACL_OP_JIT_COMPILE, i % 2 == 0 ? "disable" : "enable") != ACL_SUCCESS)
+    if (aclSetCompileopt(ACL_AUTO_TUNE_MODE, i % 2 == 0 ? "disable" : "enable") != ACL_SUCCESS)
       abort();
   return argument;
 }
@@ -156,12 +166,12 @@ static void threads_and_children_read_a_value_that_was_set(void **state) {
   (void)state;
   pthread_t thread;
   int status = -1;
-  OK_OR_SAY(aclSetCompileopt(ACL_OP_JIT_COMPILE, "enable"));
+  OK_OR_SAY(aclSetCompileopt(ACL_AUTO_TUNE_MODE, "enable"));
   assert_int_equal(pthread_create(&thread, NULL, set_again_and_again, NULL), 0);
   const pid_t child = fork();
   for (int i = 0; i < 2000; i++) {
     char value[16];
-    const bool read = aclGetCompileopt(ACL_OP_JIT_COMPILE, value, sizeof value) == ACL_SUCCESS;
+    const bool read = aclGetCompileopt(ACL_AUTO_TUNE_MODE, value, sizeof value) == ACL_SUCCESS;
     if (!read || (strcmp(value, "enable") != 0 && strcmp(value, "disable") != 0)) abort();
   }
   if (child == 0) _exit(0);
@@ -178,6 +188,7 @@ int main(void) {
       cmocka_unit_test(wrong_attributes_are_refused),
       cmocka_unit_test(options_are_read_back),
       cmocka_unit_test(unknown_options_are_refused),
+      cmocka_unit_test(the_mode_of_compiling_is_refused),
       cmocka_unit_test(a_value_is_copied_whole_or_not_at_all),
       cmocka_unit_test(without_memory_the_old_value_stays),
       cmocka_unit_test(threads_and_children_read_a_value_that_was_set),

@@ -50,8 +50,10 @@ ACL_FUNC_VISIBILITY aclError aclopCompileAndExecute(
     aclopCompileType compileFlag, const char *opPath, aclrtStream stream);
 
 /* Keeps a copy of the value, for the process and beyond aclFinalize. It changes no result: these
- * are always deterministic, and their precision is never lowered.
- * 0, 100000 INVALID_PARAM for an opt that is none or a value of NULL, 200000 BAD_ALLOC. */
+ * are always deterministic, and their precision is never lowered. ACL_OP_JIT_COMPILE, the mode in
+ * which operators are compiled, is refused whatever its value: they cannot be compiled in any.
+ * 0, 100000 INVALID_PARAM for an opt that is none or a value of NULL, 200000 BAD_ALLOC, 200001
+ * API_NOT_SUPPORT. */
 ACL_FUNC_VISIBILITY aclError aclSetCompileopt(aclCompileOpt opt, const char *value);
 
 /* The bytes of an option's value with the 0 behind it; 0 for an opt that is none. An option that

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of the operator compiler: kept for those who ask for them, as nothing is compiled. */
+/* Options of the operator compiler: kept for those who ask for them, as nothing is compiled.
+ *
+ * All but the mode in which operators are compiled, which is refused.  A program sets it when an
+ * operator is about to be compiled, and PyTorch's adapter does so in the thread that called the
+ * operator, where the refusal becomes an exception.  It would meet that of aclopCompileAndExecute
+ * in a thread of its own, after which it skips all later operators without a word. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +33,10 @@ static const char *value_of(aclCompileOpt opt) { return values[opt] == NULL ? ""
 aclError aclSetCompileopt(aclCompileOpt opt, const char *value) {
   PG_TRY(check_option(__func__, opt));
   PG_CHECK_PTR(value, ACL_ERROR_INVALID_PARAM);
+  PG_CHECK(opt != ACL_OP_JIT_COMPILE, ACL_ERROR_API_NOT_SUPPORT,
+           "the mode in which operators are compiled cannot be set: nothing is compiled here, only "
+           "the aclnn operators of aclnnop/ exist, and the one that is called here has none; "
+           "compute it on the host, or with operators that do exist");
   char *copy = strdup(value);
   PG_CHECK(copy != NULL, ACL_ERROR_BAD_ALLOC, "no memory for the value of option %d", (int)opt);
   pthread_mutex_lock(&lock);

@@ -60,10 +60,10 @@ static void set_options(struct turn *t) {
 static void set_compile_options(struct turn *t) {
   static const char *const words[] = {"", "enable", "a value that is longer than the others"};
   char value[64] = "?";
-  CALL(t, aclSetCompileopt, (ACL_OP_JIT_COMPILE, words[pick(t, 3)]), 0);
-  if (TELL(t, aclGetCompileoptSize, (ACL_OP_JIT_COMPILE)) > sizeof value)
+  CALL(t, aclSetCompileopt, (ACL_AUTO_TUNE_MODE, words[pick(t, 3)]), 0);
+  if (TELL(t, aclGetCompileoptSize, (ACL_AUTO_TUNE_MODE)) > sizeof value)
     complain(t, "the value of an option grew");
-  CALL(t, aclGetCompileopt, (ACL_OP_JIT_COMPILE, value, sizeof value), 0);
+  CALL(t, aclGetCompileopt, (ACL_AUTO_TUNE_MODE, value, sizeof value), 0);
   if (strcmp(value, words[0]) != 0 && strcmp(value, words[1]) != 0 && strcmp(value, words[2]) != 0)
     complain(t, "an option has the value '%s'", value);
 }
