@@ -1005,8 +1005,9 @@ ACL_FUNC_VISIBILITY aclError aclrtValueWait(void *devAddr, uint64_t value, uint3
 /* Addresses and physical memory, apart
  *
  * A program reserves a range of addresses, takes physical memory, and maps the one at the other:
- * what it has mapped side by side in a reservation is then device memory in one piece, for copies
- * and operators alike. Sizes, and places in a reservation, are multiples of the granularity, 2 MiB.
+ * memory of a device that is mapped side by side in a reservation is then device memory in one
+ * piece, for copies and operators alike. Sizes of memory, and where it is mapped in a reservation,
+ * are multiples of the granularity, 2 MiB.
  *
  *     aclrtReserveMemAddress(&range, 64 << 20, 0, NULL, 1);
  *     aclrtMallocPhysical(&memory, 2 << 20, &prop, 0);
@@ -1045,9 +1046,10 @@ ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemPr
                                                               aclrtMemGranularityOptions option,
                                                               size_t *granularity);
 
-/* Reserves addresses, for the current device. alignment must be 0 and expectPtr NULL; flags is 0 or
- * 1 (huge pages), which makes no difference. Touching an address at which nothing is mapped is a
- * fault. Release: virPtr is what Reserve gave, and nothing is mapped in the range any more. */
+/* Reserves addresses, for devices of the current one's kind; a thread without a context reserves as
+ * for device 0. size is rounded up. alignment must be 0 and expectPtr NULL; flags is 0 or 1 (huge
+ * pages), which makes no difference. Touching an address at which nothing is mapped is a fault.
+ * Release: virPtr is what Reserve gave, and nothing is mapped in the range any more. */
 ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment,
                                                     void *expectPtr, uint64_t flags);
 ACL_FUNC_VISIBILITY aclError aclrtReleaseMemAddress(void *virPtr);
@@ -1061,10 +1063,10 @@ ACL_FUNC_VISIBILITY aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size
 ACL_FUNC_VISIBILITY aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
 
 /* Maps all of the memory: size is the size it was taken with, offset and flags are 0. The range
- * lies inside one reservation of the memory's device, and nothing is mapped in it yet. The memory
- * may be mapped at several places, and keeps its bytes while it is mapped nowhere. Unmap takes away
- * again what was mapped at this address, at once: work that still uses it must have been waited
- * for. 107000: a wrong place. */
+ * lies inside one reservation, and nothing is mapped in it yet. The memory may be mapped at several
+ * places, and keeps its bytes while it is mapped nowhere. Unmap takes away again what was mapped at
+ * this address, at once: work that still uses it must have been waited for.
+ * 107000: a wrong place. */
 ACL_FUNC_VISIBILITY aclError aclrtMapMem(void *virPtr, size_t size, size_t offset,
                                          aclrtDrvMemHandle handle, uint64_t flags);
 ACL_FUNC_VISIBILITY aclError aclrtUnmapMem(void *virPtr);

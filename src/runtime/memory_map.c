@@ -157,10 +157,12 @@ static bool is_counted(const struct pg_memory *m) {
   return m->kind == PG_MEMORY_DEVICE && m->reservation == NULL;
 }
 
-/* The range around an address that is mapped in the same reservation as m. */
+/* The range around an address that is mapped in the same reservation as m, and the same device's.
+ */
 static struct pg_memory *mapped_beside(const struct pg_memory *m, const char *address) {
   struct pg_memory *found = lookup(&(struct pg_memory){.base = address, .bytes = 1});
-  return found != NULL && found->reservation == m->reservation ? found : NULL;
+  const bool beside = found != NULL && found->reservation == m->reservation;
+  return beside && found->device_id == m->device_id ? found : NULL;
 }
 
 /* Sets where memory ends without a gap, in m and in all that lies right before it.  Lock held. */

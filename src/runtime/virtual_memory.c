@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "core/checked.h"
 #include "core/fork.h"
 #include "core/handle.h"
 #include "core/log.h"
@@ -162,8 +163,9 @@ static void cover(struct reservation *r, const struct mapping *m, struct mapping
   r->mapped = with != NULL ? r->mapped + count : r->mapped - count;
 }
 
-static bool unmap(const struct reservation *r, const struct mapping *m) {
-  return r->range.device.backend->unmap(r->range.device.ordinal, m->base, m->memory->bytes);
+static bool unmap(const struct mapping *m) {
+  const struct pg_device *device = &m->memory->device;
+  return device->backend->unmap(device->ordinal, m->base, m->memory->bytes);
 }
 
 static void forget(struct reservation *r, struct mapping *m) {
@@ -179,30 +181,45 @@ static void give_back(struct reservation *r) {
   free(r);
 }
 
+/* The current one.  Programs also ask before they set a device, and any device's addresses do. */
+static aclError reserving_device(const char *api, struct pg_device *device, int *device_id) {
+  struct pg_context *context;
+  PG_TRY(pg_fork_check(api));
+  *device_id = 0;
+  if (!pg_is_live(pg_context_current_handle(), PG_CONTEXT)) return pg_device_find(api, 0, device);
+  PG_TRY(pg_context_current(api, &context));
+  *device = context->device;
+  *device_id = context->device_id;
+  pg_release(&context->object);
+  return ACL_SUCCESS;
+}
+
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment, void *expectPtr,
                                 uint64_t flags) {
-  struct pg_context *context;
+  struct pg_device device;
+  int device_id;
+  size_t bytes;
   PG_CHECK_PTR(virPtr, ACL_ERROR_INVALID_PARAM);
-  PG_TRY(check_size(__func__, size));
+  PG_CHECK(size > 0, ACL_ERROR_INVALID_PARAM, "size is 0, at least one byte is required");
+  PG_CHECK(pg_add_size(size, PG_GRANULARITY - 1, &bytes), ACL_ERROR_RT_PARAM_INVALID,
+           "size is %zu, too large to be rounded up", size);
+  bytes = bytes / PG_GRANULARITY * PG_GRANULARITY;
   PG_TRY(check_zero(__func__, "alignment", alignment));
   PG_CHECK(expectPtr == NULL, ACL_ERROR_RT_PARAM_INVALID,
            "expectPtr is %p, it must be NULL: addresses cannot be chosen", expectPtr);
   PG_CHECK(flags <= 1, ACL_ERROR_RT_PARAM_INVALID, "flags is %llu, allowed is 0 or 1",
            (unsigned long long)flags);
-  PG_TRY(pg_context_current(__func__, &context));
-  const struct pg_device device = context->device;
-  const int device_id = context->device_id;
-  pg_release(&context->object);
-  struct reservation *r = calloc(1, sizeof *r + size / PG_GRANULARITY * sizeof r->granule[0]);
+  PG_TRY(reserving_device(__func__, &device, &device_id));
+  struct reservation *r = calloc(1, sizeof *r + bytes / PG_GRANULARITY * sizeof r->granule[0]);
   PG_CHECK(r != NULL, ACL_ERROR_BAD_ALLOC, "no memory for the reservation");
-  char *base = device.backend->reserve(device.ordinal, size);
+  char *base = device.backend->reserve(device.ordinal, bytes);
   if (base == NULL) {
     free(r);
     return pg_fail(__func__, ACL_ERROR_RT_MEMORY_ALLOCATION,
-                   "there are no %zu addresses in a row to be had", size);
+                   "there are no %zu addresses in a row to be had", bytes);
   }
   r->range =
-      (struct pg_reserved){.base = base, .bytes = size, .device = device, .device_id = device_id};
+      (struct pg_reserved){.base = base, .bytes = bytes, .device = device, .device_id = device_id};
   pthread_mutex_lock(&lock);
   pg_memory_reserve(&r->range);
   r->next = reservations;
@@ -242,7 +259,7 @@ void pg_reservations_release_all(void) {
     reservations = r->next;
     for (size_t i = 0; i < r->range.bytes / PG_GRANULARITY; i++)
       if (r->granule[i] != NULL) {
-        (void)unmap(r, r->granule[i]);
+        (void)unmap(r->granule[i]);
         forget(r, r->granule[i]);
       }
     give_back(r);
@@ -264,9 +281,9 @@ static aclError check_range(const char *api, struct reservation *r, const char *
   PG_CHECK_AS(api, p->bytes <= r->range.bytes - before, ACL_ERROR_RT_PARAM_INVALID,
               "size is %zu, the reservation ends %zu bytes behind virPtr", p->bytes,
               r->range.bytes - before);
-  PG_CHECK_AS(api, p->device_id == r->range.device_id, ACL_ERROR_RT_PARAM_INVALID,
-              "handle is memory of device %d, virPtr is reserved for device %d", p->device_id,
-              r->range.device_id);
+  PG_CHECK_AS(api, p->device.backend == r->range.device.backend, ACL_ERROR_RT_PARAM_INVALID,
+              "handle is memory of device %d, virPtr was reserved for device %d, another kind",
+              p->device_id, r->range.device_id);
   for (size_t i = 0; i < p->bytes; i += PG_GRANULARITY)
     PG_CHECK_AS(api, *granule_at(r, at + i) == NULL, ACL_ERROR_RT_PARAM_INVALID,
                 "memory is mapped already %zu bytes behind virPtr", i);
@@ -287,9 +304,9 @@ static aclError map_locked(const char *api, char *at, struct physical *p) {
                                    .device = p->device,
                                    .device_id = p->device_id,
                                    .reservation = r->range.base};
-  const bool mapped = r->range.device.backend->map(r->range.device.ordinal, at, p->memory);
+  const bool mapped = p->device.backend->map(p->device.ordinal, at, p->memory);
   if (!mapped || pg_memory_add(&memory) != PG_MEMORY_ADDED) {
-    if (mapped) (void)r->range.device.backend->unmap(r->range.device.ordinal, at, p->bytes);
+    if (mapped) (void)unmap(m);
     free(m);
     return pg_fail(api, ACL_ERROR_RT_MEMORY_ALLOCATION, "device %d could not map %zu bytes",
                    p->device_id, p->bytes);
@@ -333,8 +350,8 @@ static aclError unmap_locked(const char *api, const char *at) {
               : r != NULL ? "in a reservation, where nothing is mapped"
                           : "not in a reservation");
   if (pg_is_strict()) PG_TRY(pg_strict_check_free(api, "virPtr", at));
-  PG_CHECK_AS(api, unmap(r, m), ACL_ERROR_RT_MEMORY_ALLOCATION,
-              "device %d could not unmap the memory", r->range.device_id);
+  PG_CHECK_AS(api, unmap(m), ACL_ERROR_RT_MEMORY_ALLOCATION, "device %d could not unmap the memory",
+              r->range.device_id);
   forget(r, m);
   return ACL_SUCCESS;
 }
