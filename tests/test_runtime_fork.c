@@ -37,7 +37,7 @@ static atomic_bool over;
 
 static void expect_refused(int line, int code) {
   const char *text = aclGetRecentErrMsg();
-  EXPECT(code == ACL_ERROR_RT_FEATURE_NOT_SUPPORT, line);
+  EXPECT(code == ACL_ERROR_RT_CONTEXT_NULL, line);
   EXPECT(text != NULL && strstr(text, "fork") != NULL, line);
 }
 

@@ -231,6 +231,31 @@ static void only_runtime_codes_become_the_last_error(void **state) {
   }
 }
 
+static void other_codes_take_the_place_of_the_last_error(void **state) {
+  (void)state;
+  pg_fail_with("api", 207000, "x");
+  pg_fail_with("api", 161002, "y");
+  assert_int_equal(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 161002);
+  pg_fail_with("api", 107003, "z");
+  assert_int_equal(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 107003);
+  pg_fail_with("api", 161002, "y");
+  assert_int_equal(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 0);
+}
+
+static void an_answer_gives_way_to_a_failure(void **state) {
+  (void)state;
+  pg_fail_with("api", 107002, "an answer");
+  pg_was_answer(0);
+  pg_fail_with("api", 161002, "a failure");
+  const char *text = aclGetRecentErrMsg();
+  assert_non_null(strstr(text, "a failure"));
+  assert_null(strstr(text, "an answer"));
+  pg_fail_with("api", 161002, "a failure");
+  pg_fail_with("api", 107002, "an answer");
+  pg_was_answer(0);
+  assert_non_null(strstr(aclGetRecentErrMsg(), "an answer"));
+}
+
 static void get_clears_the_last_error_and_peek_does_not(void **state) {
   (void)state;
   pg_fail_with("api", 107003, "x");
@@ -431,6 +456,8 @@ int main(void) {
       cmocka_unit_test_setup(unread_sentences_stay_few, start_clean),
       cmocka_unit_test_setup(the_text_is_good_until_the_next_read, start_clean),
       cmocka_unit_test_setup(only_runtime_codes_become_the_last_error, start_clean),
+      cmocka_unit_test_setup(other_codes_take_the_place_of_the_last_error, start_clean),
+      cmocka_unit_test_setup(an_answer_gives_way_to_a_failure, start_clean),
       cmocka_unit_test_setup(get_clears_the_last_error_and_peek_does_not, start_clean),
       cmocka_unit_test_setup(success_leaves_the_last_error_as_it_is, start_clean),
       cmocka_unit_test_setup(another_level_is_refused_and_clears_nothing, start_clean),

@@ -24,6 +24,7 @@ enum { PENDING_MAX = 16, SENTENCE_MAX = 1024, HEAD_MAX = 160, SHORT_MAX = 160 };
 
 struct sentence {
   const struct family *family;
+  bool answer; /* gives way to the next sentence */
   char time[32];
   char text[SENTENCE_MAX];
 };
@@ -113,7 +114,8 @@ static char *begin_sentence(size_t *room) {
   return errors != NULL ? errors->pending[errors->count].text : last_resort.text;
 }
 
-/* An identical one that is pending already is the same sentence, now the newest. */
+/* An identical one that is pending already is the same sentence, now the newest.  An answer is of
+ * no interest any more: behind a failure it would look like its reason. */
 static void keep_sentence(const struct family *family, const char *text) {
   struct thread_errors *errors = pg_thread_memory(PG_THREAD_ERRORS);
   if (errors == NULL) {
@@ -122,12 +124,12 @@ static void keep_sentence(const struct family *family, const char *text) {
   }
   struct sentence *s = &errors->pending[errors->count++];
   s->family = family;
+  s->answer = false;
   stamp(s->time);
-  for (int i = 0; i < errors->count - 1; i++)
-    if (errors->pending[i].family == family && strcmp(errors->pending[i].text, text) == 0) {
+  for (int i = errors->count - 2; i >= 0; i--)
+    if (errors->pending[i].answer ||
+        (errors->pending[i].family == family && strcmp(errors->pending[i].text, text) == 0))
       drop(errors, i);
-      break;
-    }
   if (errors->count > PENDING_MAX) drop(errors, 0);
 }
 
@@ -135,7 +137,9 @@ static void keep_sentence(const struct family *family, const char *text) {
 static void fail(const char *file, int line, const struct family *family, int code, char *text,
                  size_t room) {
   const int layer = code / 1000;
-  if (layer == 107 || layer == 207 || layer == 507) last_error = code;
+  /* One that nobody has asked for would hide this one from programs that ask after every failure.
+   */
+  if (layer == 107 || layer == 207 || layer == 507 || last_error != ACL_SUCCESS) last_error = code;
   pg_make_printable(text, room);
   pg_log_line(ACL_ERROR, file, line, "%s (status %d)", text, code);
   keep_sentence(family, text);
@@ -169,7 +173,11 @@ void pg_recode_with(int code) {
     last_resort.family = family_of(code);
 }
 
-void pg_restore_last_error(aclError before) { last_error = before; }
+void pg_was_answer(aclError before) {
+  struct thread_errors *errors = pg_thread_memory(PG_THREAD_ERRORS);
+  if (errors != NULL && errors->count > 0) errors->pending[errors->count - 1].answer = true;
+  last_error = before;
+}
 
 void pg_failure_set(struct pg_failure *failure, aclError code, const char *format, ...) {
   va_list args;
@@ -223,15 +231,23 @@ const char *aclGetRecentErrMsg(void) {
   return errors->shown;
 }
 
+/* Who asks wrongly may ask again: the last error stays as it is. */
+static aclError check_level(const char *api, aclrtLastErrLevel level) {
+  const aclError before = last_error;
+  if (level == ACL_RT_THREAD_LEVEL) return ACL_SUCCESS;
+  pg_fail_with(api, ACL_ERROR_INVALID_PARAM, "level is %d, only ACL_RT_THREAD_LEVEL (0) exists",
+               (int)level);
+  last_error = before;
+  return ACL_ERROR_INVALID_PARAM;
+}
+
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
-  PG_CHECK(level == ACL_RT_THREAD_LEVEL, ACL_ERROR_INVALID_PARAM,
-           "level is %d, only ACL_RT_THREAD_LEVEL (0) exists", (int)level);
+  PG_TRY(check_level(__func__, level));
   return last_error;
 }
 
 aclError aclrtGetLastError(aclrtLastErrLevel level) {
-  PG_CHECK(level == ACL_RT_THREAD_LEVEL, ACL_ERROR_INVALID_PARAM,
-           "level is %d, only ACL_RT_THREAD_LEVEL (0) exists", (int)level);
+  PG_TRY(check_level(__func__, level));
   const aclError error = last_error;
   last_error = ACL_SUCCESS;
   return error;

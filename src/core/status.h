@@ -17,8 +17,9 @@ struct pg_failure {
 };
 
 /* Stores "api: sentence" for the calling thread and gives code.  Runtime-layer codes
- * (107xxx, 207xxx, 507xxx) also become the thread's last error.  The line in the log names the
- * place of the macro.  A macro also so that the compiler sees the code and knows the failing path.
+ * (107xxx, 207xxx, 507xxx) also become the thread's last error; others only take the place of one.
+ * The line in the log names the place of the macro.  A macro also so that the compiler sees the
+ * code and knows the failing path.
  */
 #define pg_fail(api, code, ...) (pg_fail_with(api, code, __VA_ARGS__), (code))
 #define pg_fail_with(api, code, ...) pg_fail_at(__FILE__, __LINE__, code, api, code, __VA_ARGS__)
@@ -36,9 +37,9 @@ void pg_fail_at(const char *file, int line, int like, const char *api, int code,
   pg_fail_null_at(__FILE__, __LINE__, api, code, argument)
 void pg_fail_null_at(const char *file, int line, const char *api, int code, const char *argument);
 
-/* Puts the last error back to what aclrtPeekAtLastError gave before a failure that was an answer.
- */
-void pg_restore_last_error(aclError before);
+/* The failure before was the answer to a question: the last error is again what
+ * aclrtPeekAtLastError gave before it, and its sentence gives way to the next failure's. */
+void pg_was_answer(aclError before);
 
 /* Passes a failure of the runtime on under aclnn's code, keeping its sentence. */
 #define pg_recode(code) (pg_recode_with(code), (code))

@@ -37,7 +37,7 @@ aclError pg_context_current(const char *api, struct pg_context **out) {
 aclError pg_context_ask(const char *api, struct pg_context **out) {
   const aclError before = aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL);
   const aclError status = pg_context_current(api, out);
-  if (status != ACL_SUCCESS) pg_restore_last_error(before);
+  if (status != ACL_SUCCESS) pg_was_answer(before);
   return status;
 }
 
