@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/max_plane.h"
 
-#include <pthread.h>
-#include <stddef.h>
-
+#include "cpu/bad_indices.h"
 #include "kernels/tiling.h"
 
 struct pg_max_plane pg_max_plane_of(const struct pg_task *task, const struct pg_box *box,
@@ -18,7 +16,7 @@ struct pg_max_plane pg_max_plane_of(const struct pg_task *task, const struct pg_
                            .od = {0, p->d.out},
                            .oh = {0, p->h.out},
                            .ow = {0, p->w.out},
-                           .report = {.count = 0, .position = INT64_MAX}};
+                           .report = pg_no_bad_indices()};
   if (t.every_output) return t;
   t.od = pg_touching(&p->d, box->d.begin, box->d.end);
   t.oh = pg_touching(&p->h, box->h.begin, box->h.end);
@@ -61,11 +59,7 @@ static void report_index(struct pg_max_plane *t, const struct pg_row_windows *ro
                          int64_t index) {
   const struct pg_pooling *p = &t->task->problem.facts.pool;
   const int64_t position = ((t->plane * p->d.out + row->od) * p->h.out + row->oh) * p->w.out + ow;
-  t->report.count++;
-  if (position < t->report.position) {
-    t->report.position = position;
-    t->report.value = index;
-  }
+  pg_note_bad_index(&t->report, position, index);
 }
 
 /* The item of this plane in which a cell lies. */
@@ -96,23 +90,11 @@ void pg_index_elsewhere(struct pg_max_plane *t, const struct pg_row_windows *row
     __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
 }
 
-/* Guards the reports of all problems.  That is enough: few planes have something to report, and
- * each takes the lock once. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 void pg_max_plane_report(const struct pg_max_plane *t) {
-  const struct pg_index_report *found = &t->report;
-  struct pg_index_report *report = t->task->problem.args.max_backward.report;
-  if (found->count == 0 || report == NULL) return;
-  pthread_mutex_lock(&lock);
-  report->count += found->count;
-  if (found->position < report->position) {
-    report->position = found->position;
-    report->value = found->value;
-  }
-  pthread_mutex_unlock(&lock);
+  pg_report_bad_indices(t->task->problem.args.max_backward.report, &t->report);
 }
 
-int64_t pg_flags_bytes(const struct pg_tiling *tiling) {
+int64_t pg_flags_bytes(const struct pg_problem *problem, const struct pg_tiling *tiling) {
+  (void)problem;
   return pg_tiling_cuts(tiling) ? pg_tiling_items(tiling) * (int64_t)sizeof(int32_t) : 0;
 }

@@ -47,6 +47,6 @@ void pg_index_elsewhere(struct pg_max_plane *plane, const struct pg_row_windows 
 void pg_max_plane_report(const struct pg_max_plane *plane);
 
 /* The bytes of workspace that the methods need: one flag per item where planes are cut. */
-int64_t pg_flags_bytes(const struct pg_tiling *tiling);
+int64_t pg_flags_bytes(const struct pg_problem *problem, const struct pg_tiling *tiling);
 
 #endif

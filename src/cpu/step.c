@@ -132,21 +132,25 @@ static aclError wait_value(const struct pg_value *v, const atomic_bool *stop,
 
 /* Has an item a flag?  Looking here costs less than another job, and there is one very seldom. */
 static bool is_flagged(const struct pg_task *task) {
-  const int32_t *flags = task->problem.args.max_backward.flags;
+  const int32_t *flags = pg_workspace_of(&task->problem);
   const int64_t count = task->choice.workspace_bytes / (int64_t)sizeof *flags;
   int32_t any = 0;
   for (int64_t i = 0; i < count; i++) any |= flags[i];
   return any != 0;
 }
 
-/* Computes the items of a task; where its method asked for a workspace, mends those with a flag. */
+/* Computes the items of a task; where its method asked for a workspace, mends those with a flag, or
+ * finishes all. */
 static void run_method(const struct pg_task *task, int64_t bytes, struct pg_scratch *scratch) {
   const struct pg_cpu_method *method = task->choice.method;
-  const bool mends = method->mend != NULL && task->choice.workspace_bytes > 0;
-  if (mends) memset(task->problem.args.max_backward.flags, 0, (size_t)task->choice.workspace_bytes);
+  const bool has_workspace = task->choice.workspace_bytes > 0;
+  const bool mends = method->mend != NULL && has_workspace;
+  if (mends) memset(pg_workspace_of(&task->problem), 0, (size_t)task->choice.workspace_bytes);
   run_items(method->run, task, task->choice.items, bytes, scratch);
   if (mends && !pg_is_stopped(scratch) && is_flagged(task))
     run_items(method->mend, task, task->choice.items, bytes, scratch);
+  if (method->finish != NULL && has_workspace && !pg_is_stopped(scratch))
+    run_items(method->finish, task, task->choice.items, bytes, scratch);
 }
 
 static aclError run_kernel(struct pg_step *step, struct pg_scratch *scratch,
