@@ -13,17 +13,18 @@
 #include "kernels/tiling.h"
 #include "poolgrad.h"
 
-enum element { F32, F16, BF16, F64, ELEMENT_COUNT };
+/* TENSOR: kernels over tensors that each have a type of their own. */
+enum element { F32, F16, BF16, F64, TENSOR, ELEMENT_COUNT };
 
 /* The lists of one instruction set, in the order of enum element. */
 #define PG_DECLARE_METHODS(isa)                                                      \
   extern const struct pg_cpu_methods pg_methods_##isa##_f32, pg_methods_##isa##_f16, \
-      pg_methods_##isa##_bf16, pg_methods_##isa##_f64;
+      pg_methods_##isa##_bf16, pg_methods_##isa##_f64, pg_methods_##isa##_tensor;
 #define PG_METHODS_ROW(isa, runs_here)                                          \
   {#isa,                                                                        \
    runs_here,                                                                   \
    {&pg_methods_##isa##_f32, &pg_methods_##isa##_f16, &pg_methods_##isa##_bf16, \
-    &pg_methods_##isa##_f64}},
+    &pg_methods_##isa##_f64, &pg_methods_##isa##_tensor}},
 
 PG_EACH_ISA(PG_DECLARE_METHODS)
 
@@ -78,8 +79,9 @@ static const struct isa *chosen_isa(void) {
 
 const char *poolgrad_isa(void) { return chosen_isa()->name; }
 
-static const struct pg_cpu_methods *methods_of(aclDataType dtype) {
-  switch (dtype) {
+static const struct pg_cpu_methods *methods_of(const struct pg_problem *problem) {
+  if (problem->kernel >= PG_MAP) return chosen_isa()->methods[TENSOR];
+  switch (problem->dtype) {
     case ACL_FLOAT16:
       return chosen_isa()->methods[F16];
     case ACL_BF16:
@@ -105,7 +107,7 @@ static const struct pg_cpu_methods *methods_of(aclDataType dtype) {
 
 static const struct pg_cpu_method *find_method(const struct pg_problem *problem, int skip,
                                                struct pg_tiling *tiling) {
-  const struct pg_cpu_method *const *method = methods_of(problem->dtype)->of[problem->kernel];
+  const struct pg_cpu_method *const *method = methods_of(problem)->of[problem->kernel];
   for (; *method != NULL; method++)
     if ((*method)->fits(problem, tiling) && skip-- == 0) break;
   return *method;
@@ -122,6 +124,7 @@ bool pg_cpu_choose(const struct pg_problem *problem, int skip, struct pg_choice 
   choice->name = method->name;
   choice->method = method;
   choice->items = pg_tiling_items(&choice->tiling);
-  choice->workspace_bytes = method->workspace != NULL ? method->workspace(&choice->tiling) : 0;
+  choice->workspace_bytes =
+      method->workspace != NULL ? method->workspace(problem, &choice->tiling) : 0;
   return true;
 }
