@@ -166,8 +166,8 @@ ACL_FUNC_VISIBILITY const char *aclGetRecentErrMsg(void);
 
 typedef enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
 
-/* The last error code of a runtime call on this thread, 0 when there is none. Get clears it, Peek
- * does not. 100000: another level. */
+/* The last error code of a runtime call on this thread, 0 when there is none; a later failure of
+ * another call takes its place. Get clears it, Peek does not. 100000: another level. */
 ACL_FUNC_VISIBILITY aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
 ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Umbrella of the operators. Each operator has a header of its own in this folder; including this
- * one brings them all. */
+/* Umbrella of the pooling operators. Each has a header of its own in this folder; including this
+ * one brings them all. The operators on tensors of any shape are included one by one. */
 
 #ifndef PG_ACLNN_OPS_NN_H_
 #define PG_ACLNN_OPS_NN_H_

@@ -156,6 +156,13 @@ aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDat
   return NULL;
 }
 
+void pg_tensor_set_length(struct pg_tensor *t, int64_t length) {
+  t->rank = 1;
+  t->dims[0] = length;
+  t->strides[0] = 1;
+  set_facts(t);
+}
+
 aclnnStatus aclDestroyTensor(const aclTensor *tensor) {
   if (tensor == NULL) return ACLNN_SUCCESS;
   struct pg_object *object = pg_handle_close(tensor, PG_TENSOR);
@@ -202,8 +209,8 @@ static int64_t *new_array(size_t count) {
   return new_nothrow != NULL ? new_nothrow(bytes, nothrow) : malloc(bytes);
 }
 
-static aclnnStatus copy_out(const char *api, const int64_t *values, int count, int64_t **out,
-                            uint64_t *out_count) {
+aclnnStatus pg_tensor_copy_out(const char *api, const int64_t *values, int count, int64_t **out,
+                               uint64_t *out_count) {
   int64_t *copy = new_array((size_t)count);
   if (copy == NULL)
     return pg_fail_titled(ACL_ERROR_BAD_ALLOC, api, ACLNN_ERR_INNER, "no memory for %d values",
@@ -219,7 +226,7 @@ aclnnStatus aclGetViewShape(const aclTensor *tensor, int64_t **viewDims, uint64_
   PG_CHECK_PTR(viewDims, ACLNN_ERR_PARAM_NULLPTR);
   PG_CHECK_PTR(viewDimsNum, ACLNN_ERR_PARAM_NULLPTR);
   PG_TRY(pg_tensor_get(__func__, "tensor", tensor, &t));
-  const aclnnStatus status = copy_out(__func__, t->dims, t->rank, viewDims, viewDimsNum);
+  const aclnnStatus status = pg_tensor_copy_out(__func__, t->dims, t->rank, viewDims, viewDimsNum);
   pg_release(&t->object);
   return status;
 }
@@ -231,7 +238,7 @@ aclnnStatus aclGetStorageShape(const aclTensor *tensor, int64_t **storageDims,
   PG_CHECK_PTR(storageDimsNum, ACLNN_ERR_PARAM_NULLPTR);
   PG_TRY(pg_tensor_get(__func__, "tensor", tensor, &t));
   const aclnnStatus status =
-      copy_out(__func__, t->storage_dims, t->storage_rank, storageDims, storageDimsNum);
+      pg_tensor_copy_out(__func__, t->storage_dims, t->storage_rank, storageDims, storageDimsNum);
   pg_release(&t->object);
   return status;
 }
@@ -242,7 +249,8 @@ aclnnStatus aclGetViewStrides(const aclTensor *tensor, int64_t **stridesValue,
   PG_CHECK_PTR(stridesValue, ACLNN_ERR_PARAM_NULLPTR);
   PG_CHECK_PTR(stridesNum, ACLNN_ERR_PARAM_NULLPTR);
   PG_TRY(pg_tensor_get(__func__, "tensor", tensor, &t));
-  const aclnnStatus status = copy_out(__func__, t->strides, t->rank, stridesValue, stridesNum);
+  const aclnnStatus status =
+      pg_tensor_copy_out(__func__, t->strides, t->rank, stridesValue, stridesNum);
   pg_release(&t->object);
   return status;
 }

@@ -32,6 +32,13 @@ struct pg_tensor {
 aclnnStatus pg_tensor_get(const char *api, const char *name, const aclTensor *handle,
                           struct pg_tensor **out);
 
+/* Makes it a view of one axis without gaps: what an operator has found so many elements for. */
+void pg_tensor_set_length(struct pg_tensor *tensor, int64_t length);
+
+/* Gives the caller an array of the values that is the caller's to release. */
+aclnnStatus pg_tensor_copy_out(const char *api, const int64_t *values, int count, int64_t **out,
+                               uint64_t *out_count);
+
 /* "[1,16,5,5]" */
 enum { PG_SHAPE_TEXT = 128 };
 const char *pg_shape_text(int rank, const int64_t *dims, char text[PG_SHAPE_TEXT]);

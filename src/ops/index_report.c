@@ -19,6 +19,20 @@ static void place(const struct pg_max_backward *a, int64_t position, char text[1
     snprintf(text, 160, "n=%lld c=%lld oh=%lld ow=%lld", n, c, (long long)oh, (long long)ow);
 }
 
+/* What the end of each sentence tells, of the policy that is not chosen. */
+static const char *choices(enum pg_index_policy policy) {
+  return policy == PG_INDEX_ERROR ? "warn goes on with a warning"
+                                  : "error makes this an error, off silences it";
+}
+
+/* The failure is set; the policy says what becomes of it. */
+static aclError conclude(enum pg_index_policy policy, struct pg_failure *why) {
+  if (policy == PG_INDEX_ERROR) return why->code;
+  fprintf(stderr, "poolgrad: %s\n", why->text);
+  why->code = ACL_SUCCESS;
+  return ACL_SUCCESS;
+}
+
 aclError pg_index_judge(const union pg_kernel_args *args, const struct pg_index_report *report,
                         struct pg_failure *why) {
   const struct pg_pooling *p = &args->max_backward.pool;
@@ -32,11 +46,43 @@ aclError pg_index_judge(const union pg_kernel_args *args, const struct pg_index_
                  "%s: %lld of %lld indices lie outside their plane of %lld cells and were dropped, "
                  "the first at %s is %lld; POOLGRAD_INDEX_CHECK=%s",
                  args->max_backward.op, (long long)report->count, (long long)outputs,
-                 (long long)cells, where, (long long)report->value,
-                 policy == PG_INDEX_ERROR ? "warn goes on with a warning"
-                                          : "error makes this an error, off silences it");
-  if (policy == PG_INDEX_ERROR) return why->code;
-  fprintf(stderr, "poolgrad: %s\n", why->text);
-  why->code = ACL_SUCCESS;
-  return ACL_SUCCESS;
+                 (long long)cells, where, (long long)report->value, choices(policy));
+  return conclude(policy, why);
+}
+
+aclError pg_gather_judge(const union pg_kernel_args *args, const struct pg_index_report *report,
+                         struct pg_failure *why) {
+  const enum pg_index_policy policy = pg_index_policy();
+  if (policy == PG_INDEX_OFF) return ACL_SUCCESS;
+  pg_failure_set(why, ACL_ERROR_RT_AICORE_EXCEPTION,
+                 "aclnnGather: %lld of %lld indices lie outside their axis of %lld elements and "
+                 "gave 0, the first, number %lld of index, is %lld; POOLGRAD_INDEX_CHECK=%s",
+                 (long long)report->count, (long long)args->gather.grid.count,
+                 (long long)args->gather.length, (long long)report->position,
+                 (long long)report->value, choices(policy));
+  return conclude(policy, why);
+}
+
+static aclError judge_unpool(const char *op, const struct pg_unpool *a,
+                             const struct pg_index_report *report, struct pg_failure *why) {
+  const enum pg_index_policy policy = pg_index_policy();
+  if (policy == PG_INDEX_OFF) return ACL_SUCCESS;
+  pg_failure_set(why, ACL_ERROR_RT_AICORE_EXCEPTION,
+                 "%s: %lld of %lld indices lie outside their plane of %lld cells and were dropped, "
+                 "the first, number %lld of plane %lld, is %lld; POOLGRAD_INDEX_CHECK=%s",
+                 op, (long long)report->count, (long long)(a->planes * a->outputs),
+                 (long long)a->cells, (long long)(report->position % a->outputs),
+                 (long long)(report->position / a->outputs), (long long)report->value,
+                 choices(policy));
+  return conclude(policy, why);
+}
+
+aclError pg_unpool2d_judge(const union pg_kernel_args *args, const struct pg_index_report *report,
+                           struct pg_failure *why) {
+  return judge_unpool("aclnnMaxUnpool2d", &args->unpool, report, why);
+}
+
+aclError pg_unpool3d_judge(const union pg_kernel_args *args, const struct pg_index_report *report,
+                           struct pg_failure *why) {
+  return judge_unpool("aclnnMaxUnpool3d", &args->unpool, report, why);
 }

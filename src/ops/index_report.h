@@ -10,4 +10,12 @@
 aclError pg_index_judge(const union pg_kernel_args *args, const struct pg_index_report *report,
                         struct pg_failure *why);
 
+/* The same for PG_GATHER and PG_UNPOOL. */
+aclError pg_gather_judge(const union pg_kernel_args *args, const struct pg_index_report *report,
+                         struct pg_failure *why);
+aclError pg_unpool2d_judge(const union pg_kernel_args *args, const struct pg_index_report *report,
+                           struct pg_failure *why);
+aclError pg_unpool3d_judge(const union pg_kernel_args *args, const struct pg_index_report *report,
+                           struct pg_failure *why);
+
 #endif

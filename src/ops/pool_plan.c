@@ -7,43 +7,12 @@
 #include "core/checked.h"
 #include "ops/index_report.h"
 
-/* Inputs with stride 0 can have any number of elements in hardly any memory, which would keep a
- * stream busy for days.  So many elements are always read, and so many more for each byte of
- * memory.  How often large windows that overlap read each of them is not limited. */
-#define ELEMENTS_FREE (INT64_C(1) << 30)
-enum { ELEMENTS_PER_BYTE = 64, ZERO_BLOCK = 65536 /* bytes of zeros that one item writes */ };
+enum { ZERO_BLOCK = 65536 /* bytes of zeros that one item writes */ };
 
 static bool is_empty(const struct pg_view *view) { return pg_tensor_is_empty(view->tensor); }
 
 static int64_t element_bytes(const struct pg_view *view) {
   return (int64_t)aclDataTypeSize(view->tensor->dtype);
-}
-
-/* What 64 bits cannot hold (inputs with stride 0 get there) counts as the most they can. */
-static int64_t element_count(const struct pg_view *view) {
-  int64_t count = 1;
-  if (is_empty(view)) return 0;
-  for (int i = 0; i < PG_AXES; i++)
-    if (!pg_mul(count, view->dims[i], &count)) return INT64_MAX;
-  return count;
-}
-
-/* The memory that the views span must be in proportion to the elements that are read. */
-static aclnnStatus check_work(const char *api, const struct pg_view *read,
-                              const struct pg_view *const *views, int count) {
-  const int64_t elements = element_count(read);
-  int64_t bytes = 0;
-  for (int i = 0; i < count; i++)
-    if (!pg_add(bytes, views[i]->end - views[i]->begin, &bytes)) bytes = INT64_MAX;
-  PG_CHECK_AS(api, elements <= ELEMENTS_FREE || elements / ELEMENTS_PER_BYTE <= bytes,
-              ACLNN_ERR_PARAM_INVALID,
-              "%s is %s, but all tensors together span %lld bytes of memory, for which at most "
-              "%lld elements of %s are allowed",
-              read->name, pg_view_shape(read), (long long)bytes,
-              (long long)(bytes < ELEMENTS_FREE / ELEMENTS_PER_BYTE ? ELEMENTS_FREE
-                                                                    : bytes * ELEMENTS_PER_BYTE),
-              read->name);
-  return ACLNN_SUCCESS;
 }
 
 /* Binds the pointer at args_offset of the step to where the view begins. */
@@ -121,7 +90,7 @@ aclnnStatus pg_plan_max_backward(const char *api, const struct pg_max_call *call
   const struct pg_view *const views[] = {call->grad_out, call->index, call->grad_in};
   struct pg_plan *plan;
   aclnnStatus status = ACLNN_SUCCESS;
-  PG_TRY(check_work(api, call->grad_out, views, 3));
+  PG_TRY(pg_check_work(api, call->grad_out, views, 3));
   PG_TRY(pg_plan_create(api, &plan));
   if (!is_empty(call->grad_in) && is_empty(call->grad_out)) {
     const struct pg_avg_call zeros = {
@@ -137,7 +106,7 @@ aclnnStatus pg_plan_avg_backward(const char *api, const struct pg_avg_call *call
                                  uint64_t *workspace_size, aclOpExecutor **executor) {
   const struct pg_view *const views[] = {call->grad_out, call->grad_in};
   struct pg_plan *plan;
-  PG_TRY(check_work(api, call->grad_out, views, 2));
+  PG_TRY(pg_check_work(api, call->grad_out, views, 2));
   PG_TRY(pg_plan_create(api, &plan));
   if (!is_empty(call->grad_in)) plan_avg(plan, call);
   return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
@@ -189,7 +158,7 @@ aclnnStatus pg_plan_max_forward(const char *api, const struct pg_max_forward_cal
                                 uint64_t *workspace_size, aclOpExecutor **executor) {
   const struct pg_view *const views[] = {call->in, call->out, call->index};
   struct pg_plan *plan;
-  PG_TRY(check_work(api, call->in, views, call->index != NULL ? 3 : 2));
+  PG_TRY(pg_check_work(api, call->in, views, call->index != NULL ? 3 : 2));
   PG_TRY(pg_plan_create(api, &plan));
   if (!is_empty(call->in) && !is_empty(call->out)) plan_max_forward(plan, call);
   return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
@@ -218,7 +187,7 @@ aclnnStatus pg_plan_avg_forward(const char *api, const struct pg_avg_forward_cal
                                 uint64_t *workspace_size, aclOpExecutor **executor) {
   const struct pg_view *const views[] = {call->in, call->out};
   struct pg_plan *plan;
-  PG_TRY(check_work(api, call->in, views, 2));
+  PG_TRY(pg_check_work(api, call->in, views, 2));
   PG_TRY(pg_plan_create(api, &plan));
   if (!is_empty(call->in) && !is_empty(call->out)) plan_avg_forward(plan, call);
   return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);

@@ -2,7 +2,14 @@
 #include "ops/view.h"
 
 #include "aclnn/opdev/op_errno.h"
+#include "core/checked.h"
 #include "ops/overlap.h"
+
+/* Inputs with stride 0 can have any number of elements in hardly any memory, which would keep a
+ * stream busy for days.  So many elements are always read, and so many more for each byte of
+ * memory.  How often large windows that overlap read each of them is not limited. */
+#define ELEMENTS_FREE (INT64_C(1) << 30)
+enum { ELEMENTS_PER_BYTE = 64 };
 
 aclnnStatus pg_views_acquire(const char *api, struct pg_view *views,
                              const aclTensor *const *handles, int count) {
@@ -93,6 +100,31 @@ aclnnStatus pg_view_check(const char *api, struct pg_view *view, bool written) {
 
 aclnnStatus pg_views_check(const char *api, struct pg_view *views, int count, unsigned written) {
   for (int i = 0; i < count; i++) PG_TRY(pg_view_check(api, &views[i], (written >> i & 1u) != 0));
+  return ACLNN_SUCCESS;
+}
+
+/* What 64 bits cannot hold (inputs with stride 0 get there) counts as the most they can. */
+static int64_t element_count(const struct pg_tensor *t) {
+  int64_t count = 1;
+  if (t->empty) return 0;
+  for (int i = 0; i < t->rank; i++) count = pg_mul_or_most(count, t->dims[i]);
+  return count;
+}
+
+aclnnStatus pg_check_work(const char *api, const struct pg_view *read,
+                          const struct pg_view *const *views, int count) {
+  const int64_t elements = element_count(read->tensor);
+  int64_t bytes = 0;
+  for (int i = 0; i < count; i++)
+    if (!pg_add(bytes, views[i]->end - views[i]->begin, &bytes)) bytes = INT64_MAX;
+  PG_CHECK_AS(api, elements <= ELEMENTS_FREE || elements / ELEMENTS_PER_BYTE <= bytes,
+              ACLNN_ERR_PARAM_INVALID,
+              "%s is %s, but all tensors together span %lld bytes of memory, for which at most "
+              "%lld elements of %s are allowed",
+              read->name, pg_view_shape(read), (long long)bytes,
+              (long long)(bytes < ELEMENTS_FREE / ELEMENTS_PER_BYTE ? ELEMENTS_FREE
+                                                                    : bytes * ELEMENTS_PER_BYTE),
+              read->name);
   return ACLNN_SUCCESS;
 }
 

@@ -32,6 +32,10 @@ aclnnStatus pg_views_check(const char *api, struct pg_view *views, int count, un
  * spans fits into 64 bits; what is written must not have two cells in one place. */
 aclnnStatus pg_view_check(const char *api, struct pg_view *view, bool written);
 
+/* 161002 unless the memory that the views span is in proportion to the elements that are read. */
+aclnnStatus pg_check_work(const char *api, const struct pg_view *read,
+                          const struct pg_view *const *views, int count);
+
 /* "[1,16,5,5]" of the tensor; the text lives in a ring of the thread's, good for one sentence. */
 const char *pg_view_shape(const struct pg_view *view);
 

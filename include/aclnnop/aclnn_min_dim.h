@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The least elements along an axis, and where they are.
+ *
+ * self is FLOAT, FLOAT16, BF16, DOUBLE, INT8 to INT64, UINT8 or BOOL; the axis dim, counted from
+ * the end if negative, is not empty. It is left out of out and indices, or has length 1 with
+ * keepDim. indices is INT32 or INT64. Of equal elements the first one counts; a NaN counts more
+ * than any number.
+ *
+ * docs/ops/tensors.md has what these operators have in common: views, refusals, results. */
+
+#ifndef PG_ACLNN_MIN_DIM_H_
+#define PG_ACLNN_MIN_DIM_H_
+
+#include "aclnn/aclnn_base.h"
+#include "aclnn_util.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Checks the call and plans it; touches no data. 161001: an argument is NULL; 161002: anything
+ * else. aclGetRecentErrMsg() has the sentence that says what; with ASCEND_LOG_PRINT_TO_STDOUT=1
+ * in the environment it is printed. */
+ACLNN_API aclnnStatus aclnnMinDimGetWorkspaceSize(const aclTensor *self, int64_t dim, bool keepDim,
+                                                  aclTensor *out, aclTensor *indices,
+                                                  uint64_t *workspaceSize,
+                                                  aclOpExecutor **executor);
+
+/* Queues the work on the stream (NULL: the default stream) and returns. */
+ACLNN_API aclnnStatus aclnnMinDim(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
+                                  aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/map_plan.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "aclnn/opdev/op_errno.h"
+#include "core/checked.h"
+
+/* Where the address of an operand lies in the arguments: 0 is out, the others are inputs. */
+static size_t address_at(int operand) {
+  const size_t view = operand == 0 ? offsetof(struct pg_map, out)
+                                   : offsetof(struct pg_map, in) +
+                                         (size_t)(operand - 1) * sizeof(struct pg_tensor_view);
+  return view + offsetof(struct pg_tensor_view, address);
+}
+
+/* Adds a problem whose views are laid out over the shape; addresses are bound afterwards. */
+static void add_step(struct pg_plan *plan, struct pg_map args, struct pg_shape shape) {
+  int64_t *strides[1 + PG_MAP_INPUTS] = {args.out.strides, args.in[0].strides, args.in[1].strides};
+  struct pg_problem problem = {.kernel = PG_MAP, .dtype = args.out.dtype};
+  const bool in_order = args.function == PG_MAP_UNIFORM || args.function == PG_MAP_NORMAL ||
+                        args.function == PG_MAP_RANDOM;
+  if (!in_order) pg_sort_axes(&shape, strides, 1 + args.inputs);
+  pg_lay_grid(&args.grid, &shape, strides, 1 + args.inputs);
+  size_t bytes = aclDataTypeSize(args.out.dtype);
+  for (int i = 0; i < args.inputs; i++) bytes += aclDataTypeSize(args.in[i].dtype);
+  problem.facts.bytes = pg_mul_or_most(args.grid.count, (int64_t)bytes);
+  problem.args.map = args;
+  (void)pg_plan_add(plan, &problem, NULL); /* maps need no workspace */
+}
+
+static void bind(struct pg_plan *plan, int operand, const struct pg_view *view, bool written,
+                 bool may_be_written) {
+  const struct pg_plan_operand added = {.name = view->name,
+                                        .tensor = view->tensor,
+                                        .begin = view->begin,
+                                        .end = view->end,
+                                        .written = written,
+                                        .may_be_written = may_be_written};
+  pg_plan_bind(plan, address_at(operand), pg_plan_operand(plan, &added), view->begin);
+}
+
+static struct pg_tensor_view seen_over(const struct pg_view *view, const struct pg_shape *shape) {
+  struct pg_tensor_view seen = {.dtype = view->tensor->dtype};
+  pg_strides_over(view, shape, seen.strides);
+  return seen;
+}
+
+/* Has the input, seen over out's shape, the elements of out at their places if both begin at one
+ * address? */
+static bool is_same_view(const struct pg_tensor_view *in, const struct pg_tensor_view *out) {
+  return in->dtype == out->dtype && memcmp(in->strides, out->strides, sizeof in->strides) == 0;
+}
+
+static char *address_of(const struct pg_view *view) {
+  return atomic_load_explicit(&view->tensor->data, memory_order_acquire);
+}
+
+static bool overlaps(const struct pg_view *in, const struct pg_view *out, bool is_same) {
+  const uintptr_t in_at = (uintptr_t)address_of(in), out_at = (uintptr_t)address_of(out);
+  if (in_at == 0 || out_at == 0) return false;
+  if (is_same && in_at + (uintptr_t)in->begin == out_at + (uintptr_t)out->begin) return false;
+  return in_at + (uintptr_t)in->begin < out_at + (uintptr_t)out->end &&
+         out_at + (uintptr_t)out->begin < in_at + (uintptr_t)in->end;
+}
+
+aclnnStatus pg_plan_copy_out(const char *api, struct pg_plan *plan, const struct pg_view *view,
+                             int64_t *at) {
+  const struct pg_shape shape = pg_shape_of(view);
+  const int64_t bytes = pg_mul_or_most(pg_positions(&shape), (int64_t)view->tensor->element);
+  struct pg_map args = {.function = PG_MAP_COPY,
+                        .class_of = pg_class_of(view->tensor->dtype),
+                        .inputs = 1,
+                        .out.dtype = view->tensor->dtype};
+  PG_TRY(pg_plan_reserve(api, plan, bytes, at));
+  pg_contiguous_strides(&shape, args.out.strides);
+  args.in[0] = seen_over(view, &shape);
+  add_step(plan, args, shape);
+  pg_plan_bind(plan, address_at(0), PG_WORKSPACE, *at);
+  bind(plan, 1, view, false, false);
+  return ACLNN_SUCCESS;
+}
+
+void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, int64_t at) {
+  const struct pg_shape shape = pg_shape_of(view);
+  struct pg_map args = {.function = PG_MAP_COPY,
+                        .class_of = pg_class_of(view->tensor->dtype),
+                        .inputs = 1,
+                        .in[0].dtype = view->tensor->dtype};
+  args.out = seen_over(view, &shape);
+  pg_contiguous_strides(&shape, args.in[0].strides);
+  add_step(plan, args, shape);
+  bind(plan, 0, view, true, false);
+  pg_plan_bind(plan, address_at(1), PG_WORKSPACE, at);
+}
+
+/* The strides, over `shape`, of a copy without gaps. */
+static void copied_strides(const struct pg_view *view, const struct pg_shape *shape,
+                           int64_t strides[PG_GRID_AXES]) {
+  const struct pg_shape own = pg_shape_of(view);
+  int64_t contiguous[PG_GRID_AXES];
+  pg_contiguous_strides(&own, contiguous);
+  memset(strides, 0, PG_GRID_AXES * sizeof strides[0]);
+  for (int i = 0; i < own.rank; i++) strides[i + shape->rank - own.rank] = contiguous[i];
+}
+
+aclnnStatus pg_plan_map(const char *api, struct pg_plan *plan, const struct pg_map_call *call) {
+  const struct pg_shape shape = pg_shape_of(call->out);
+  struct pg_map args = call->args;
+  int64_t copied_to[PG_MAP_INPUTS] = {0};
+  bool is_same[PG_MAP_INPUTS] = {false}, is_copied[PG_MAP_INPUTS] = {false};
+  if (call->out->tensor->empty) return ACLNN_SUCCESS;
+  args.out = seen_over(call->out, &shape);
+  for (args.inputs = 0; args.inputs < PG_MAP_INPUTS && call->in[args.inputs] != NULL;) {
+    const int i = args.inputs++;
+    args.in[i] = seen_over(call->in[i], &shape);
+    is_same[i] = is_same_view(&args.in[i], &args.out);
+    is_copied[i] = overlaps(call->in[i], call->out, is_same[i]);
+    if (!is_copied[i]) continue;
+    PG_TRY(pg_plan_copy_out(api, plan, call->in[i], &copied_to[i]));
+    copied_strides(call->in[i], &shape, args.in[i].strides);
+  }
+  add_step(plan, args, shape);
+  bind(plan, 0, call->out, true, false);
+  for (int i = 0; i < args.inputs; i++)
+    if (is_copied[i])
+      pg_plan_bind(plan, address_at(1 + i), PG_WORKSPACE, copied_to[i]);
+    else
+      bind(plan, 1 + i, call->in[i], false, is_same[i]);
+  return ACLNN_SUCCESS;
+}
+
+aclnnStatus pg_plan_fill(const char *api, struct pg_plan *plan, const struct pg_view *out,
+                         union pg_number number) {
+  const struct pg_map_call call = {
+      .out = out,
+      .args = {.function = PG_MAP_VALUE, .class_of = pg_class_of(out->tensor->dtype), .s = number}};
+  return pg_plan_map(api, plan, &call);
+}
+
+aclnnStatus pg_publish(const char *api, struct pg_plan *plan, aclnnStatus status,
+                       uint64_t *workspace_size, aclOpExecutor **executor) {
+  if (status == ACLNN_SUCCESS) status = pg_plan_publish(api, plan, workspace_size, executor);
+  if (status != ACLNN_SUCCESS) pg_plan_destroy(plan);
+  return status;
+}
+
+aclnnStatus pg_publish_map(const char *api, const struct pg_map_call *call,
+                           uint64_t *workspace_size, aclOpExecutor **executor) {
+  struct pg_plan *plan;
+  PG_TRY(pg_plan_create(api, &plan));
+  return pg_publish(api, plan, pg_plan_map(api, plan, call), workspace_size, executor);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a checked call to steps of PG_MAP. */
+#ifndef PG_MAP_PLAN_H_
+#define PG_MAP_PLAN_H_
+
+#include "ops/tensor_grid.h"
+#include "ops/tensor_types.h"
+
+/* The second phase of an operator. */
+#define PG_SECOND_PHASE(name)                                                        \
+  aclnnStatus name(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, \
+                   aclrtStream stream) {                                             \
+    return pg_execute(__func__, workspace, workspaceSize, executor, stream);         \
+  }
+
+struct pg_map_call {
+  const struct pg_view *out;
+  const struct pg_view *in[PG_MAP_INPUTS]; /* NULL: fewer; each can be broadcast to out's shape */
+  /* Everything but grid, views and inputs. */
+  struct pg_map args;
+};
+
+/* Adds the steps of a call; none if out is empty.  An input may be the view that out is, as for
+ * operators that work in place.  One that overlaps out otherwise, as far as the addresses are known
+ * now, is copied to the workspace first: so columns of one matrix can be copied to each other. */
+aclnnStatus pg_plan_map(const char *api, struct pg_plan *plan, const struct pg_map_call *call);
+
+/* Adds a step that copies the tensor to the workspace, without gaps; *at is its place there. */
+aclnnStatus pg_plan_copy_out(const char *api, struct pg_plan *plan, const struct pg_view *view,
+                             int64_t *at);
+
+/* Adds a step that copies from there to the tensor. */
+void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, int64_t at);
+
+/* Adds steps that write a number, in the class of the tensor, everywhere. */
+aclnnStatus pg_plan_fill(const char *api, struct pg_plan *plan, const struct pg_view *out,
+                         union pg_number number);
+
+/* Makes the plan the result of phase 1 if all went well so far, and ends it otherwise. */
+aclnnStatus pg_publish(const char *api, struct pg_plan *plan, aclnnStatus status,
+                       uint64_t *workspace_size, aclOpExecutor **executor);
+
+/* The executor of a call that is one map. */
+aclnnStatus pg_publish_map(const char *api, const struct pg_map_call *call,
+                           uint64_t *workspace_size, aclOpExecutor **executor);
+
+#endif
