@@ -23,6 +23,11 @@ int32_t MsprofReportAdditionalInfo(uint32_t nonPersistantFlag, void *data, uint3
 uint64_t MsprofGetHashId(const char *hashInfo, size_t length);
 uint64_t MsprofSysCycleTime(void);
 
+union config_value {
+  int32_t value;
+};
+HcclResult HcclSetConfig(int config, union config_value configValue);
+
 static void dumps_are_refused(void **state) {
   (void)state;
   FAILS(aclmdlInitDump(), ACL_ERROR_API_NOT_SUPPORT, "aclmdlInitDump", "Not_Supported",
@@ -76,6 +81,15 @@ static void collectives_are_refused(void **state) {
   FAILS((int)HcclSend(&in, 1, type, 0, NULL, NULL), HCCL_E_NOT_SUPPORT, "HcclSend");
   FAILS((int)HcclRecv(&out, 1, type, 0, NULL, NULL), HCCL_E_NOT_SUPPORT, "HcclRecv");
   assert_true(comm == (HcclComm)state && out == 2 && root.internal[HCCL_ROOT_INFO_BYTES - 1] == 1);
+}
+
+static void collectives_may_be_deterministic(void **state) {
+  (void)state;
+  const union config_value off = {0}, on = {1}, wrong = {-1};
+  assert_int_equal(HcclSetConfig(0, off), HCCL_SUCCESS);
+  assert_int_equal(HcclSetConfig(0, on), HCCL_SUCCESS);
+  FAILS((int)HcclSetConfig(0, wrong), HCCL_E_NOT_SUPPORT, "HcclSetConfig", "-1");
+  FAILS((int)HcclSetConfig(1, on), HCCL_E_NOT_SUPPORT, "Not_Supported", "HCCL_DETERMINISTIC");
 }
 
 static void a_refused_collective_is_no_last_error(void **state) {
@@ -139,6 +153,7 @@ int main(void) {
       cmocka_unit_test(dumps_are_refused),
       cmocka_unit_test(kernel_binaries_are_refused),
       cmocka_unit_test(collectives_are_refused),
+      cmocka_unit_test(collectives_may_be_deterministic),
       cmocka_unit_test(a_refused_collective_is_no_last_error),
       cmocka_unit_test(reports_to_the_profiler_are_refused),
       cmocka_unit_test(a_callback_of_the_profiler_is_never_called),
