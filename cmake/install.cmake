@@ -76,6 +76,12 @@ foreach(package opp runtime compiler)
   file(WRITE ${tree}/${package}/version.info "Version=${POOLGRAD_CANN_VERSION}\n")
 endforeach()
 install(DIRECTORY ${tree}/ DESTINATION ${cann_tree})
+# The command finds its tree from where it lies, through a link as well.
+install(PROGRAMS cmake/poolgrad-torch-npu.py DESTINATION ${cann_tree}/bin RENAME poolgrad-torch-npu)
+if(NOT cann_tree STREQUAL ".")
+  file(CREATE_LINK ../${cann_tree}/bin/poolgrad-torch-npu ${PROJECT_BINARY_DIR}/poolgrad-torch-npu SYMBOLIC)
+  install(FILES ${PROJECT_BINARY_DIR}/poolgrad-torch-npu DESTINATION bin)
+endif()
 
 way_to_root(pc_to_root ${libdir}/pkgconfig)
 configure_file(cmake/poolgrad.pc.in poolgrad.pc @ONLY)

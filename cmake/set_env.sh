@@ -26,6 +26,10 @@ if [ -f "$_pg_root/lib64/libpoolgrad.so" ]; then
     "$_pg_root/lib64:"*) ;;
     *) export LD_LIBRARY_PATH="$_pg_root/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ;;
   esac
+  case "${PATH:-}:" in
+    "$_pg_root/bin:"*) ;;
+    *) export PATH="$_pg_root/bin${PATH:+:$PATH}" ;;
+  esac
   case "${CMAKE_PREFIX_PATH:-}:" in
     "$_pg_root:"*) ;;
     *) export CMAKE_PREFIX_PATH="$_pg_root${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}" ;;
