@@ -9,6 +9,10 @@ the packages are made for.
 
 PyPI's torch is linked with NVIDIA's libraries, 3 GB that nothing here would use. Stand-ins take their place in the
 environment: libraries of the same names, made here from the names of the functions that torch asks for.
+
+From 2.10 on torch's library for CUDA and torch_npu register options of the same names, and the process ends while
+torch_npu is loaded. PyTorch's own builds for the CPU have no such library, but PyPI does not have those builds. Therefore
+the options have other names in the environment's copy of that library, which does nothing where no GPU is.
 """
 
 import fcntl
@@ -57,6 +61,9 @@ ANSWERS = {
     'cudaGetErrorString': 'const char *cudaGetErrorString(int code) { (void)code; return "no CUDA device"; }',
     'cudaDriverGetVersion': 'int cudaDriverGetVersion(int *version) { *version = 0; return 0; }',
 }
+# How pinned_reserve_segment_size_mb and per_process_memory_fraction begin, which both register. Compilers keep texts in
+# pieces of 16 bytes.
+OPTIONS = b'pinned_reserve_s', b'per_process_memo'
 SILENT = re.compile(r'__cuda(Register\w+|UnregisterFatBinary|InitModule)$')
 
 
@@ -168,10 +175,21 @@ def compile_stand_in(folder, soname, versions):
                         *([f'-Wl,--version-script={script}'] if named else [])], check=True)
 
 
-def make_stand_ins(python):
+def part_options(torch, adapter):
+    """Renames torch's options that torch_npu has too."""
+    used = (adapter / 'libtorch_npu.so').read_bytes()
+    for library in torch.glob('libc10_cuda.so'):
+        before = after = library.read_bytes()
+        for option in OPTIONS:
+            after = after.replace(option, option.upper()) if option in used else after
+        if after != before:
+            renamed = library.with_suffix('.new')
+            renamed.write_bytes(after)
+            renamed.replace(library)
+
+
+def make_stand_ins(torch):
     """In the first of the folders below site-packages/nvidia in which torch looks for them."""
-    purelib = 'import sysconfig; print(sysconfig.get_path("purelib"))'
-    torch = pathlib.Path(output(python, '-c', purelib).strip(), 'torch/lib')
     _, places = dynamic(torch / 'libtorch_global_deps.so')
     places = [place for place in places if '/nvidia/' in place]
     if not places:
@@ -198,7 +216,10 @@ def main():
     with open(cache / f'npu-{version}.lock', 'w', encoding='utf-8') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         make_environment(folder, version)
-        make_stand_ins(folder / 'bin/python')
+        purelib = 'import sysconfig; print(sysconfig.get_path("purelib"))'
+        packages = pathlib.Path(output(folder / 'bin/python', '-c', purelib).strip())
+        make_stand_ins(packages / 'torch/lib')
+        part_options(packages / 'torch/lib', packages / 'torch_npu/lib')
     print(folder / 'bin/python')
     return 0
 
