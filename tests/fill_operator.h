@@ -105,11 +105,7 @@ static inline aclnnStatus plan_fill(const struct fill *f, struct pg_plan *plan) 
 static inline aclnnStatus fill_phase_1(struct fill f, uint64_t *size, aclOpExecutor **executor) {
   struct pg_plan *plan;
   PG_TRY(pg_plan_create("fillGetWorkspaceSize", &plan));
-  aclnnStatus status = plan_fill(&f, plan);
-  if (status == ACLNN_SUCCESS)
-    status = pg_plan_publish("fillGetWorkspaceSize", plan, size, executor);
-  if (status != ACLNN_SUCCESS) pg_plan_destroy(plan);
-  return status;
+  return pg_plan_publish("fillGetWorkspaceSize", plan, plan_fill(&f, plan), size, executor);
 }
 
 static inline aclnnStatus fill_phase_2(void *workspace, uint64_t size, aclOpExecutor *executor,

@@ -53,10 +53,10 @@ int64_t pg_plan_add(struct pg_plan *plan, const struct pg_problem *problem, pg_j
 /* In the latest step: the pointer at args_offset will be the operand's address plus bytes. */
 void pg_plan_bind(struct pg_plan *plan, size_t args_offset, int operand, int64_t bytes);
 
-/* Makes the plan an executor.  Writes the results of phase 1, and only on success; on failure the
- * plan is still the caller's. */
-aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, uint64_t *workspace_size,
-                            aclOpExecutor **executor);
+/* Ends phase 1.  If all went well so far (`status`), the plan becomes an executor and the results
+ * are written; otherwise, or without memory for it, the plan is destroyed. */
+aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, aclnnStatus status,
+                            uint64_t *workspace_size, aclOpExecutor **executor);
 
 /* Phase 2 of every operator; api is its name, and its phase 1 is named so with GetWorkspaceSize
  * behind it.  161002 and no effect when another operator's phase 1 made the executor. */

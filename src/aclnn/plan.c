@@ -162,14 +162,21 @@ void pg_plan_bind(struct pg_plan *plan, size_t args_offset, int operand, int64_t
   plan->bindings[plan->binding_count++] = (struct pg_binding){step, operand, args_offset};
 }
 
-aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, uint64_t *workspace_size,
-                            aclOpExecutor **executor) {
+static aclnnStatus open_executor(const char *api, struct pg_plan *plan, uint64_t *workspace_size,
+                                 aclOpExecutor **executor) {
   aclOpExecutor *handle = plan->exhausted ? NULL : pg_handle_open(PG_EXECUTOR, &plan->object);
   if (handle == NULL)
     return pg_fail(api, ACLNN_ERR_INNER_CREATE_EXECUTOR, "no memory for an executor");
   *workspace_size = (uint64_t)plan->workspace_bytes;
   *executor = handle;
   return ACLNN_SUCCESS;
+}
+
+aclnnStatus pg_plan_publish(const char *api, struct pg_plan *plan, aclnnStatus status,
+                            uint64_t *workspace_size, aclOpExecutor **executor) {
+  if (status == ACLNN_SUCCESS) status = open_executor(api, plan, workspace_size, executor);
+  if (status != ACLNN_SUCCESS) pg_plan_destroy(plan);
+  return status;
 }
 
 aclnnStatus pg_plan_get(const char *api, aclOpExecutor *executor, struct pg_plan **out) {

@@ -45,7 +45,10 @@ static aclnnStatus check_shapes(const char *api, const struct pg_elementwise_cal
   struct pg_shape shape = pg_shape_of(c->self);
   if (has(c, PG_WITH_OTHER)) {
     PG_TRY(pg_check_axes(api, c->other));
+    PG_TRY(pg_check_axes(api, c->out));
     PG_TRY(pg_broadcast(api, c->self, c->other, &shape));
+  } else {
+    PG_TRY(pg_check_axes(api, c->out));
   }
   char whose[96];
   if (has(c, PG_WITH_OTHER))

@@ -23,7 +23,8 @@ static aclnnStatus plan_fill(const char *api, struct pg_view *self,
   PG_TRY(pg_view_check(api, self, true));
   PG_TRY(pg_plan_create(api, &plan));
   const union pg_number number = pg_number_of(value, self->tensor->dtype);
-  return pg_publish(api, plan, pg_plan_fill(api, plan, self, number), workspace_size, executor);
+  return pg_plan_publish(api, plan, pg_plan_fill(api, plan, self, number), workspace_size,
+                         executor);
 }
 
 static aclnnStatus fill(const char *api, const aclTensor *handle,

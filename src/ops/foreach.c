@@ -59,7 +59,7 @@ static aclnnStatus publish(const struct args *a, uint64_t *workspace_size,
                 "%s has %llu tensors, expected x1's %llu", names[i],
                 (unsigned long long)a->list[i]->size, (unsigned long long)a->list[X1]->size);
   PG_TRY(pg_plan_create(a->api, &plan));
-  return pg_publish(a->api, plan, plan_tensors(a, plan), workspace_size, executor);
+  return pg_plan_publish(a->api, plan, plan_tensors(a, plan), workspace_size, executor);
 }
 
 static void release(const struct args *a) {

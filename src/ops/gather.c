@@ -90,7 +90,7 @@ static aclnnStatus publish(const struct args *a, uint64_t *workspace_size,
     bind(plan, offsetof(struct pg_gather, index), &a->view[INDEX], false);
     bind(plan, offsetof(struct pg_gather, out), &a->view[OUT], true);
   }
-  return pg_publish(a->api, plan, ACLNN_SUCCESS, workspace_size, executor);
+  return pg_plan_publish(a->api, plan, ACLNN_SUCCESS, workspace_size, executor);
 }
 
 aclnnStatus aclnnGatherGetWorkspaceSize(const aclTensor *self, int64_t dim, const aclTensor *index,

@@ -22,8 +22,7 @@ static aclnnStatus check(struct args *a) {
   PG_TRY(pg_check_type(a->api, v[SELF].name, v[SELF].tensor->dtype, PG_ANY));
   PG_TRY(pg_check_same_dtype(a->api, &v[OTHER], &v[SELF]));
   PG_TRY(pg_check_result_type(a->api, &v[OUT], ACL_BOOL));
-  PG_TRY(pg_check_axes(a->api, &v[SELF]));
-  PG_TRY(pg_check_axes(a->api, &v[OTHER]));
+  for (int i = 0; i < TENSORS; i++) PG_TRY(pg_check_axes(a->api, &v[i]));
   PG_TRY(pg_broadcast(a->api, &v[SELF], &v[OTHER], &both));
   PG_TRY(pg_check_shape(a->api, &v[OUT], &both, "the shape that self and other have together,"));
   PG_CHECK_AS(a->api, a->rtol >= 0 && a->atol >= 0, ACLNN_ERR_PARAM_INVALID,

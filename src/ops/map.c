@@ -75,7 +75,8 @@ static aclnnStatus plan_call(const struct call *c, struct pg_elementwise_call *e
   if (c->alpha != NULL) PG_TRY(pg_read_scalar(c->api, "alpha", c->alpha, &e->alpha));
   PG_TRY(pg_check_elementwise(c->api, e));
   PG_TRY(pg_plan_create(c->api, &plan));
-  return pg_publish(c->api, plan, pg_plan_elementwise(c->api, plan, e), workspace_size, executor);
+  return pg_plan_publish(c->api, plan, pg_plan_elementwise(c->api, plan, e), workspace_size,
+                         executor);
 }
 
 /* Phase 1 of all of them. */

@@ -139,16 +139,9 @@ aclnnStatus pg_plan_fill(const char *api, struct pg_plan *plan, const struct pg_
   return pg_plan_map(api, plan, &call);
 }
 
-aclnnStatus pg_publish(const char *api, struct pg_plan *plan, aclnnStatus status,
-                       uint64_t *workspace_size, aclOpExecutor **executor) {
-  if (status == ACLNN_SUCCESS) status = pg_plan_publish(api, plan, workspace_size, executor);
-  if (status != ACLNN_SUCCESS) pg_plan_destroy(plan);
-  return status;
-}
-
 aclnnStatus pg_publish_map(const char *api, const struct pg_map_call *call,
                            uint64_t *workspace_size, aclOpExecutor **executor) {
   struct pg_plan *plan;
   PG_TRY(pg_plan_create(api, &plan));
-  return pg_publish(api, plan, pg_plan_map(api, plan, call), workspace_size, executor);
+  return pg_plan_publish(api, plan, pg_plan_map(api, plan, call), workspace_size, executor);
 }

@@ -36,10 +36,6 @@ void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, int64_t
 aclnnStatus pg_plan_fill(const char *api, struct pg_plan *plan, const struct pg_view *out,
                          union pg_number number);
 
-/* Makes the plan the result of phase 1 if all went well so far, and ends it otherwise. */
-aclnnStatus pg_publish(const char *api, struct pg_plan *plan, aclnnStatus status,
-                       uint64_t *workspace_size, aclOpExecutor **executor);
-
 /* The executor of a call that is one map. */
 aclnnStatus pg_publish_map(const char *api, const struct pg_map_call *call,
                            uint64_t *workspace_size, aclOpExecutor **executor);

@@ -78,13 +78,6 @@ static aclnnStatus plan_max(const char *api, struct pg_plan *plan, const struct 
   return ACLNN_SUCCESS;
 }
 
-static aclnnStatus publish(const char *api, struct pg_plan *plan, aclnnStatus status,
-                           uint64_t *workspace_size, aclOpExecutor **executor) {
-  if (status == ACLNN_SUCCESS) status = pg_plan_publish(api, plan, workspace_size, executor);
-  if (status != ACLNN_SUCCESS) pg_plan_destroy(plan);
-  return status;
-}
-
 aclnnStatus pg_plan_max_backward(const char *api, const struct pg_max_call *call,
                                  uint64_t *workspace_size, aclOpExecutor **executor) {
   const struct pg_view *const views[] = {call->grad_out, call->index, call->grad_in};
@@ -99,7 +92,7 @@ aclnnStatus pg_plan_max_backward(const char *api, const struct pg_max_call *call
   } else if (!is_empty(call->grad_in)) {
     status = plan_max(api, plan, call);
   }
-  return publish(api, plan, status, workspace_size, executor);
+  return pg_plan_publish(api, plan, status, workspace_size, executor);
 }
 
 aclnnStatus pg_plan_avg_backward(const char *api, const struct pg_avg_call *call,
@@ -109,7 +102,7 @@ aclnnStatus pg_plan_avg_backward(const char *api, const struct pg_avg_call *call
   PG_TRY(pg_check_work(api, call->grad_out, views, 2));
   PG_TRY(pg_plan_create(api, &plan));
   if (!is_empty(call->grad_in)) plan_avg(plan, call);
-  return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
+  return pg_plan_publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
 }
 
 /* Adds a step that writes count * width zeros, of one byte each, to the operand. */
@@ -161,7 +154,7 @@ aclnnStatus pg_plan_max_forward(const char *api, const struct pg_max_forward_cal
   PG_TRY(pg_check_work(api, call->in, views, call->index != NULL ? 3 : 2));
   PG_TRY(pg_plan_create(api, &plan));
   if (!is_empty(call->in) && !is_empty(call->out)) plan_max_forward(plan, call);
-  return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
+  return pg_plan_publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
 }
 
 static void plan_avg_forward(struct pg_plan *plan, const struct pg_avg_forward_call *call) {
@@ -190,5 +183,5 @@ aclnnStatus pg_plan_avg_forward(const char *api, const struct pg_avg_forward_cal
   PG_TRY(pg_check_work(api, call->in, views, 2));
   PG_TRY(pg_plan_create(api, &plan));
   if (!is_empty(call->in) && !is_empty(call->out)) plan_avg_forward(plan, call);
-  return publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
+  return pg_plan_publish(api, plan, ACLNN_SUCCESS, workspace_size, executor);
 }

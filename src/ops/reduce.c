@@ -89,6 +89,11 @@ static void split_shape(struct args *a) {
 
 /* --- Checks --- */
 
+static aclnnStatus check_axes(const struct args *a) {
+  for (int i = 0; i < a->views; i++) PG_TRY(pg_check_axes(a->api, &a->view[i]));
+  return ACLNN_SUCCESS;
+}
+
 static aclnnStatus check_shapes(struct args *a) {
   const struct pg_shape expected = result_shape(a);
   for (int i = OUT; i < a->views; i++)
@@ -198,7 +203,7 @@ static aclnnStatus publish(const struct args *a, uint64_t *workspace_size,
   PG_TRY(pg_plan_create(a->api, &plan));
   if (!a->view[OUT].tensor->empty)
     status = pg_positions(&a->inner) > 0 ? plan_reduce(a, plan) : plan_nothing(a, plan);
-  return pg_publish(a->api, plan, status, workspace_size, executor);
+  return pg_plan_publish(a->api, plan, status, workspace_size, executor);
 }
 
 /* --- Sums and truths: dims is an array --- */
@@ -210,13 +215,13 @@ static aclnnStatus check_sum(struct args *a, unsigned computed, unsigned results
   PG_TRY(pg_check_type(a->api, "dtype", a->computed, computed));
   PG_TRY(pg_check_type(a->api, "out", v[OUT].tensor->dtype, results));
   PG_TRY(pg_check_result_type(a->api, &v[OUT], a->computed));
-  PG_TRY(pg_check_axes(a->api, &v[SELF]));
+  PG_TRY(check_axes(a));
   PG_TRY(read_dims(a, dims));
   return check_views(a);
 }
 
-/* dtype: NULL for a truth, which is computed with what self is.  A sum of BOOLs that is a BOOL itself
- * is a truth too: is any set? */
+/* dtype: NULL for a truth, which is computed with what self is.  A sum of BOOLs that is a BOOL
+ * itself is a truth too: is any set? */
 static aclnnStatus reduce_dims(struct args *a, const aclTensor *self, const aclIntArray *dims,
                                const aclDataType *dtype, aclTensor *out, uint64_t *workspace_size,
                                aclOpExecutor **executor) {
@@ -287,7 +292,7 @@ static aclnnStatus check_types(struct args *a) {
   PG_TRY(pg_check_result_type(a->api, &v[OUT], a->computed));
   if (a->views > INDICES)
     PG_TRY(pg_check_type(a->api, "indices", v[INDICES].tensor->dtype, PG_INDEX_TYPES));
-  return pg_check_axes(a->api, &v[SELF]);
+  return check_axes(a);
 }
 
 static aclnnStatus check_all(struct args *a) {

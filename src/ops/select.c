@@ -37,7 +37,7 @@ static aclnnStatus check_out(const struct args *a) {
   PG_CHECK_AS(a->api, t->rank == 1 && (t->dims[0] < 2 || t->strides[0] == 1),
               ACLNN_ERR_PARAM_INVALID, "%s is %s, it must have one axis without gaps", out->name,
               pg_view_shape(out));
-  PG_CHECK_AS(a->api, t->dims[0] >= count, ACLNN_ERR_PARAM_INVALID,
+  PG_CHECK_AS(a->api, t->dims[0] >= count && count < INT64_MAX, ACLNN_ERR_PARAM_INVALID,
               "%s is %s, it must have room for all %lld elements of self and mask", out->name,
               pg_view_shape(out), (long long)count);
   return ACLNN_SUCCESS;
@@ -93,7 +93,7 @@ static aclnnStatus publish(const struct args *a, uint64_t *workspace_size,
   PG_TRY(pg_plan_create(a->api, &plan));
   const bool is_empty = pg_positions(&a->shape) == 0;
   if (!is_empty) status = plan_select(a, plan);
-  status = pg_publish(a->api, plan, status, workspace_size, executor);
+  status = pg_plan_publish(a->api, plan, status, workspace_size, executor);
   if (status == ACLNN_SUCCESS && is_empty) pg_tensor_set_length(a->view[OUT].tensor, 0);
   return status;
 }

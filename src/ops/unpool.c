@@ -70,9 +70,12 @@ static struct pg_problem problem_of(const struct args *a) {
   u->planes = to[PG_N] * to[PG_C];
   u->cells = to[PG_D] * to[PG_H] * to[PG_W];
   u->outputs = from[PG_D] * from[PG_H] * from[PG_W];
-  const int64_t read =
-      u->outputs * (int64_t)(self->tensor->element + a->view[INDICES].tensor->element);
-  problem.facts.bytes = pg_mul_or_most(u->planes, read + u->cells * (int64_t)self->tensor->element);
+  /* Inputs with stride 0 may have any number of outputs; out's cells have memory. */
+  const int64_t read = pg_mul_or_most(
+      u->outputs, (int64_t)(self->tensor->element + a->view[INDICES].tensor->element));
+  int64_t bytes;
+  if (!pg_add(read, u->cells * (int64_t)self->tensor->element, &bytes)) bytes = INT64_MAX;
+  problem.facts.bytes = pg_mul_or_most(u->planes, bytes);
   return problem;
 }
 
@@ -120,7 +123,7 @@ static aclnnStatus publish(const struct args *a, uint64_t *workspace_size,
   PG_TRY(pg_plan_create(a->api, &plan));
   if (!a->view[OUT].tensor->empty)
     status = a->view[SELF].tensor->empty ? plan_zeros(a, plan) : plan_unpool(a, plan);
-  return pg_publish(a->api, plan, status, workspace_size, executor);
+  return pg_plan_publish(a->api, plan, status, workspace_size, executor);
 }
 
 static aclnnStatus first_phase(struct args *a, const aclTensor *const *handles,
