@@ -7,15 +7,12 @@ set -euo pipefail
 lib=${1:?usage: check_symbols.sh <libpoolgrad.so>}
 include=$(cd "$(dirname "$0")/.." && pwd)/include
 
-# Known by their names alone, so no header declares them: torch's memory hooks, operators that exist to refuse with a
-# sentence, and functions of CANN that have no public header.
-undeclared="InitHugeMemThreadLocal UnInitHugeMemThreadLocal ReleaseHugeMem"
-undeclared+=" rtDevBinaryRegister rtFunctionRegister rtKernelLaunch rtGetC2cCtrlAddr"
+# Known by their names alone, so no header declares them: torch's memory hooks, and functions of CANN that have no public
+# header.
+undeclared="aclnnIndexPutImpl aclnnIndexPutImplGetWorkspaceSize InitHugeMemThreadLocal UnInitHugeMemThreadLocal ReleaseHugeMem"
+undeclared+=" HcclSetConfig rtDevBinaryRegister rtFunctionRegister rtKernelLaunch rtGetC2cCtrlAddr"
 undeclared+=" MsprofRegisterCallback MsprofGetHashId MsprofSysCycleTime"
 undeclared+=" MsprofReportApi MsprofReportCompactInfo MsprofReportAdditionalInfo"
-for op in Add Mul ReduceSum Relu; do
-  undeclared+=" aclnn$op aclnn${op}GetWorkspaceSize"
-done
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

@@ -88,6 +88,8 @@ PG_FUNCTION float pg_map_float(enum pg_map_function function, float a, float b,
     }
     case PG_MAP_SET_WHERE:
       return b != 0 ? k.s : a;
+    case PG_MAP_PASS:
+      return b <= k.s ? 0.0f : a;
     default:
       return a;
   }
@@ -159,6 +161,8 @@ PG_FUNCTION double pg_map_double(enum pg_map_function function, double a, double
     }
     case PG_MAP_SET_WHERE:
       return b != 0 ? k.s : a;
+    case PG_MAP_PASS:
+      return b <= k.s ? 0.0 : a;
     default:
       return a;
   }
@@ -204,6 +208,8 @@ PG_FUNCTION int64_t pg_map_integer(enum pg_map_function function, int64_t a, int
       return pg_power_integer(a, k.s);
     case PG_MAP_AND:
       return a & b;
+    case PG_MAP_AND_VALUE:
+      return a & k.s;
     case PG_MAP_EQ:
       return a == b;
     case PG_MAP_NE:
@@ -237,6 +243,8 @@ PG_FUNCTION int64_t pg_map_integer(enum pg_map_function function, int64_t a, int
     }
     case PG_MAP_SET_WHERE:
       return b != 0 ? k.s : a;
+    case PG_MAP_PASS:
+      return b <= k.s ? 0 : a;
     default:
       return a;
   }

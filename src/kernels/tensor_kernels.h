@@ -73,6 +73,7 @@ enum pg_map_function {
   PG_MAP_SQRT,
   PG_MAP_POW_VALUE, /* a to the power s; kernels/functions.h */
   PG_MAP_AND,       /* bits; of integers */
+  PG_MAP_AND_VALUE, /* a & s */
   PG_MAP_EQ,        /* a == b */
   PG_MAP_NE,
   PG_MAP_LT,
@@ -88,6 +89,7 @@ enum pg_map_function {
   PG_MAP_IS_FINITE,
   PG_MAP_IS_CLOSE,  /* |a - b| is finite and <= t + s * |b|, or equal; flag: so are two NaNs */
   PG_MAP_SET_WHERE, /* b ? s : a */
+  PG_MAP_PASS,      /* b <= s ? 0 : a: where b is NaN a passes */
   PG_MAP_UNIFORM,   /* from s to t, t excluded; no input, as the two below */
   PG_MAP_NORMAL,    /* of mean s and standard deviation t */
   PG_MAP_RANDOM,    /* integers from s to t, t excluded */

@@ -96,6 +96,6 @@ aclnnStatus aclnnNpuFormatCastCalculateSizeAndFormat(const aclTensor *srcTensor,
   if (status == ACLNN_SUCCESS)
     *actualFormat = pg_is_plain((aclFormat)dstFormat) ? dstFormat
                     : pg_is_plain(own)                ? own
-                                                   : ACL_FORMAT_ND;
+                                                      : ACL_FORMAT_ND;
   return status;
 }

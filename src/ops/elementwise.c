@@ -16,10 +16,11 @@ static bool is_integral(aclDataType dtype) { return pg_class_of(dtype) == PG_CLA
 /* A scalar may have types that tensors may not; what counts is its kind. */
 static aclnnStatus check_scalar_type(const char *api, const struct pg_elementwise_call *c) {
   struct pg_given given = PG_NOTHING_GIVEN;
+  const char *allowed = pg_is_type_of(c->row.types, ACL_FLOAT) ? "a real or an integer"
+                                                               : "an integer or DT_BOOL";
   pg_give_scalar(&given, c->scalar.dtype);
   PG_CHECK_AS(api, pg_is_type_of(c->row.types, given.scalar), ACLNN_ERR_PARAM_INVALID,
-              "%s is %s, allowed is a real or an integer", c->scalar_name,
-              pg_dtype_name(c->scalar.dtype));
+              "%s is %s, allowed is %s", c->scalar_name, pg_dtype_name(c->scalar.dtype), allowed);
   return ACLNN_SUCCESS;
 }
 

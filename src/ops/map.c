@@ -10,6 +10,7 @@
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_abs.h"
 #include "aclnnop/aclnn_add.h"
+#include "aclnnop/aclnn_bitwise_and_scalar.h"
 #include "aclnnop/aclnn_bitwise_and_tensor.h"
 #include "aclnnop/aclnn_ceil.h"
 #include "aclnnop/aclnn_div.h"
@@ -197,6 +198,7 @@ SCALAR(Divs,                DIV_VALUE, PG_ANY,               PG_REAL, other)
 INPLACE_SCALAR(InplaceDivs, DIV_VALUE, PG_ANY,               PG_REAL)
 SCALAR(PowTensorScalar,     POW_VALUE, PG_ANY,               PG_PROMOTED, exponent)
 BINARY(BitwiseAndTensor,    AND,       PG_INTEGERS_AND_BOOL, PG_PROMOTED)
+SCALAR(BitwiseAndScalar,    AND_VALUE, PG_INTEGERS_AND_BOOL, PG_PROMOTED, other)
 
 UNARY(Abs,                 ABS,       PG_NUMBERS, PG_PROMOTED)
 UNARY(Neg,                 NEG,       PG_NUMBERS, PG_PROMOTED)

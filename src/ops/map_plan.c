@@ -65,21 +65,28 @@ static bool overlaps(const struct pg_view *in, const struct pg_view *out, bool i
          out_at + (uintptr_t)out->begin < in_at + (uintptr_t)in->end;
 }
 
+aclnnStatus pg_plan_map_out(const char *api, struct pg_plan *plan, const struct pg_map_call *call,
+                            const struct pg_shape *shape, aclDataType dtype, int64_t *at) {
+  struct pg_map args = call->args;
+  PG_TRY(pg_plan_reserve(api, plan,
+                         pg_mul_or_most(pg_positions(shape), (int64_t)aclDataTypeSize(dtype)), at));
+  args.out.dtype = dtype;
+  pg_contiguous_strides(shape, args.out.strides);
+  for (args.inputs = 0; args.inputs < PG_MAP_INPUTS && call->in[args.inputs] != NULL; args.inputs++)
+    args.in[args.inputs] = seen_over(call->in[args.inputs], shape);
+  add_step(plan, args, *shape);
+  pg_plan_bind(plan, address_at(0), PG_WORKSPACE, *at);
+  for (int i = 0; i < args.inputs; i++) bind(plan, 1 + i, call->in[i], false, false);
+  return ACLNN_SUCCESS;
+}
+
 aclnnStatus pg_plan_copy_out(const char *api, struct pg_plan *plan, const struct pg_view *view,
                              int64_t *at) {
   const struct pg_shape shape = pg_shape_of(view);
-  const int64_t bytes = pg_mul_or_most(pg_positions(&shape), (int64_t)view->tensor->element);
-  struct pg_map args = {.function = PG_MAP_COPY,
-                        .class_of = pg_class_of(view->tensor->dtype),
-                        .inputs = 1,
-                        .out.dtype = view->tensor->dtype};
-  PG_TRY(pg_plan_reserve(api, plan, bytes, at));
-  pg_contiguous_strides(&shape, args.out.strides);
-  args.in[0] = seen_over(view, &shape);
-  add_step(plan, args, shape);
-  pg_plan_bind(plan, address_at(0), PG_WORKSPACE, *at);
-  bind(plan, 1, view, false, false);
-  return ACLNN_SUCCESS;
+  const aclDataType dtype = view->tensor->dtype;
+  const struct pg_map_call call = {
+      .in = {view}, .args = {.function = PG_MAP_COPY, .class_of = pg_class_of(dtype)}};
+  return pg_plan_map_out(api, plan, &call, &shape, dtype, at);
 }
 
 void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, int64_t at) {
@@ -93,6 +100,32 @@ void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, int64_t
   add_step(plan, args, shape);
   bind(plan, 0, view, true, false);
   pg_plan_bind(plan, address_at(1), PG_WORKSPACE, at);
+}
+
+/* The strides of a part of out along a tensor's axes, which are all of out's or all but one. */
+static void part_strides(const struct pg_tensor *out, int axis, const struct pg_shape *shape,
+                         int64_t strides[PG_GRID_AXES]) {
+  int from = 0;
+  for (int i = 0; i < shape->rank; i++, from++) {
+    if (from == axis && shape->rank < out->rank) from++;
+    strides[i] = shape->dims[i] > 1 ? out->strides[from] : 0;
+  }
+}
+
+void pg_plan_copy_into(struct pg_plan *plan, const struct pg_view *out, int axis, int64_t from,
+                       const struct pg_view *in) {
+  const struct pg_shape shape = pg_shape_of(in);
+  const struct pg_tensor *to = out->tensor;
+  struct pg_map args = {.function = PG_MAP_COPY,
+                        .class_of = pg_class_of(in->tensor->dtype),
+                        .inputs = 1,
+                        .out.dtype = to->dtype};
+  part_strides(to, axis, &shape, args.out.strides);
+  args.in[0] = seen_over(in, &shape);
+  add_step(plan, args, shape);
+  pg_plan_bind(plan, address_at(0), pg_view_operand(plan, out, true),
+               out->begin + from * to->strides[axis] * (int64_t)to->element);
+  bind(plan, 1, in, false, false);
 }
 
 /* The strides, over `shape`, of a copy without gaps. */

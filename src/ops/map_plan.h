@@ -25,12 +25,22 @@ struct pg_map_call {
  * now, is copied to the workspace first: so columns of one matrix can be copied to each other. */
 aclnnStatus pg_plan_map(const char *api, struct pg_plan *plan, const struct pg_map_call *call);
 
-/* Adds a step that copies the tensor to the workspace, without gaps; *at is its place there. */
+/* Adds a step whose result, of this shape and type and without gaps, goes to the workspace; *at is
+ * its place there.  The call has no out. */
+aclnnStatus pg_plan_map_out(const char *api, struct pg_plan *plan, const struct pg_map_call *call,
+                            const struct pg_shape *shape, aclDataType dtype, int64_t *at);
+
+/* Adds a step that copies the tensor to the workspace in this way. */
 aclnnStatus pg_plan_copy_out(const char *api, struct pg_plan *plan, const struct pg_view *view,
                              int64_t *at);
 
 /* Adds a step that copies from there to the tensor. */
 void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, int64_t at);
+
+/* Adds a step that copies a tensor to the part of out that begins at this position of the axis.  A
+ * tensor that lacks the axis goes to that position alone. */
+void pg_plan_copy_into(struct pg_plan *plan, const struct pg_view *out, int axis, int64_t from,
+                       const struct pg_view *in);
 
 /* Adds steps that write a number, in the class of the tensor, everywhere. */
 aclnnStatus pg_plan_fill(const char *api, struct pg_plan *plan, const struct pg_view *out,

@@ -27,6 +27,7 @@ struct args {
   int views; /* 2, or 3 with indices */
   enum pg_reduce_function function;
   bool is_mean, keeps_axes, is_reduced[PG_GRID_AXES];
+  bool takes_all;       /* axes are not asked for: out is one element, whatever axes it has */
   aclDataType computed; /* what elements are converted to first */
   const char *dims_name;
   struct pg_shape outer, inner; /* of the outputs; of what each is made of */
@@ -94,9 +95,17 @@ static aclnnStatus check_axes(const struct args *a) {
   return ACLNN_SUCCESS;
 }
 
+static aclnnStatus check_one_element(const struct args *a) {
+  const struct pg_shape out = pg_shape_of(&a->view[OUT]);
+  PG_CHECK_AS(a->api, pg_positions(&out) == 1, ACLNN_ERR_PARAM_INVALID,
+              "out is %s, it must have one element", pg_view_shape(&a->view[OUT]));
+  return ACLNN_SUCCESS;
+}
+
 static aclnnStatus check_shapes(struct args *a) {
   const struct pg_shape expected = result_shape(a);
-  for (int i = OUT; i < a->views; i++)
+  if (a->takes_all) PG_TRY(check_one_element(a));
+  for (int i = OUT; i < a->views && !a->takes_all; i++)
     PG_TRY(pg_check_shape(a->api, &a->view[i], &expected, "self's shape without what is reduced,"));
   split_shape(a);
   return ACLNN_SUCCESS;
@@ -311,8 +320,11 @@ static aclnnStatus extremum(const char *api, enum pg_reduce_function function,
                             const aclTensor *self, aclTensor *out, uint64_t *workspace_size,
                             aclOpExecutor **executor) {
   const aclTensor *const handles[] = {self, out};
-  struct args a = {
-      .api = api, .view = {{.name = "self"}, {.name = "out"}}, .views = 2, .function = function};
+  struct args a = {.api = api,
+                   .view = {{.name = "self"}, {.name = "out"}},
+                   .views = 2,
+                   .function = function,
+                   .takes_all = true};
   PG_TRY(pg_check_results(api, workspace_size, executor));
   PG_TRY(pg_views_acquire(api, a.view, handles, 2));
   aclnnStatus status = check_all(&a);

@@ -10,11 +10,12 @@
   row(PG_MAP_COPY) row(PG_MAP_VALUE) row(PG_MAP_ADD) row(PG_MAP_ADD_VALUE) row(PG_MAP_MUL)        \
       row(PG_MAP_MUL_VALUE) row(PG_MAP_DIV) row(PG_MAP_DIV_VALUE) row(PG_MAP_ABS) row(PG_MAP_NEG) \
           row(PG_MAP_SIGN) row(PG_MAP_RELU) row(PG_MAP_CEIL) row(PG_MAP_FLOOR) row(PG_MAP_SQRT)   \
-              row(PG_MAP_POW_VALUE) row(PG_MAP_AND) row(PG_MAP_EQ) row(PG_MAP_NE) row(PG_MAP_LT)  \
-                  row(PG_MAP_LE) row(PG_MAP_GT) row(PG_MAP_GE) row(PG_MAP_EQ_VALUE)               \
-                      row(PG_MAP_NE_VALUE) row(PG_MAP_LT_VALUE) row(PG_MAP_LE_VALUE)              \
-                          row(PG_MAP_GT_VALUE) row(PG_MAP_GE_VALUE) row(PG_MAP_IS_FINITE)         \
-                              row(PG_MAP_IS_CLOSE) row(PG_MAP_SET_WHERE)
+              row(PG_MAP_POW_VALUE) row(PG_MAP_AND) row(PG_MAP_AND_VALUE) row(PG_MAP_EQ)          \
+                  row(PG_MAP_NE) row(PG_MAP_LT) row(PG_MAP_LE) row(PG_MAP_GT) row(PG_MAP_GE)      \
+                      row(PG_MAP_EQ_VALUE) row(PG_MAP_NE_VALUE) row(PG_MAP_LT_VALUE)              \
+                          row(PG_MAP_LE_VALUE) row(PG_MAP_GT_VALUE) row(PG_MAP_GE_VALUE)          \
+                              row(PG_MAP_IS_FINITE) row(PG_MAP_IS_CLOSE) row(PG_MAP_SET_WHERE)    \
+                                  row(PG_MAP_PASS)
 
 #define LOOP(f)                                                                         \
   case f:                                                                               \
