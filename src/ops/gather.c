@@ -63,7 +63,7 @@ static struct pg_problem problem_of(const struct args *a) {
   pg_strides_over(&v[OUT], &shape, g->out.strides);
   pg_strides_over(&v[INDEX], &shape, g->index.strides);
   for (int i = 0; i < shape.rank; i++)
-    g->in.strides[i] = i == a->axis || shape.dims[i] == 1 ? 0 : self->strides[i];
+    g->in.strides[i] = i == a->axis || shape.dims[i] == 1 || self->empty ? 0 : self->strides[i];
   g->length = self->rank == 0 ? 1 : self->dims[a->axis];
   g->axis_stride = g->length > 1 ? self->strides[a->axis] : 0;
   pg_lay_grid(&g->grid, &shape, strides, TENSORS);
@@ -77,7 +77,8 @@ static void bind(struct pg_plan *plan, size_t view_at, const struct pg_view *vie
                pg_view_operand(plan, view, written), view->begin);
 }
 
-/* An empty self, of which every index is outside, may have no address. */
+/* Every index is outside an empty self, which is never read and may have no address: kernels get
+ * that of the indices in its place. */
 static aclnnStatus publish(const struct args *a, uint64_t *workspace_size,
                            aclOpExecutor **executor) {
   struct pg_plan *plan;
@@ -85,8 +86,8 @@ static aclnnStatus publish(const struct args *a, uint64_t *workspace_size,
   if (!a->view[OUT].tensor->empty) {
     const struct pg_problem problem = problem_of(a);
     (void)pg_plan_add(plan, &problem, pg_gather_judge); /* gathering needs no workspace */
-    if (!a->view[SELF].tensor->empty)
-      bind(plan, offsetof(struct pg_gather, in), &a->view[SELF], false);
+    bind(plan, offsetof(struct pg_gather, in), &a->view[a->view[SELF].tensor->empty ? INDEX : SELF],
+         false);
     bind(plan, offsetof(struct pg_gather, index), &a->view[INDEX], false);
     bind(plan, offsetof(struct pg_gather, out), &a->view[OUT], true);
   }
