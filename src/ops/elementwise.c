@@ -16,8 +16,8 @@ static bool is_integral(aclDataType dtype) { return pg_class_of(dtype) == PG_CLA
 /* A scalar may have types that tensors may not; what counts is its kind. */
 static aclnnStatus check_scalar_type(const char *api, const struct pg_elementwise_call *c) {
   struct pg_given given = PG_NOTHING_GIVEN;
-  const char *allowed = pg_is_type_of(c->row.types, ACL_FLOAT) ? "a real or an integer"
-                                                               : "an integer or DT_BOOL";
+  const char *allowed =
+      pg_is_type_of(c->row.types, ACL_FLOAT) ? "a real or an integer" : "an integer or DT_BOOL";
   pg_give_scalar(&given, c->scalar.dtype);
   PG_CHECK_AS(api, pg_is_type_of(c->row.types, given.scalar), ACLNN_ERR_PARAM_INVALID,
               "%s is %s, allowed is %s", c->scalar_name, pg_dtype_name(c->scalar.dtype), allowed);
@@ -114,11 +114,44 @@ aclnnStatus pg_check_elementwise(const char *api, struct pg_elementwise_call *c)
   return ACLNN_SUCCESS;
 }
 
+/* --- Types on the way ---
+ *
+ * PyTorch converts inputs to the promoted type, and rounds the result to it.  What is computed with
+ * here is the class of that type, which holds more than FLOAT16, BF16 and the shorter integers do:
+ * these are rounded to in between where anything could be lost by it. */
+
+static bool fills_class(aclDataType dtype) {
+  return dtype == ACL_FLOAT || dtype == ACL_DOUBLE || dtype == ACL_INT64;
+}
+
+static bool is_shorter(aclDataType a, aclDataType b) {
+  return aclDataTypeSize(a) < aclDataTypeSize(b);
+}
+
+/* Does the type hold every number of the other one?  8 bits fit into a half. */
+static bool holds(aclDataType dtype, aclDataType other) {
+  if (dtype == other || other == ACL_BOOL || fills_class(dtype)) return true;
+  return is_integral(dtype) ? is_shorter(other, dtype)
+                            : is_integral(other) && aclDataTypeSize(other) == 1;
+}
+
+/* Integers keep the low bits: those of a shorter out are the same either way. */
+static bool is_rounded_on_the_way(aclDataType computed, aclDataType out) {
+  if (out == computed || fills_class(computed)) return false;
+  return computed == ACL_BOOL || !is_integral(computed) || !is_integral(out) ||
+         is_shorter(computed, out);
+}
+
 aclnnStatus pg_plan_elementwise(const char *api, struct pg_plan *plan,
                                 const struct pg_elementwise_call *c) {
-  const struct pg_map_call call = {
+  struct pg_map_call call = {
       .out = c->out,
       .in = {c->self, c->other},
-      .args = {.function = c->row.function, .class_of = pg_class_of(c->computed), .s = c->number}};
+      .args = {.function = c->row.function, .class_of = pg_class_of(c->computed), .s = c->number},
+      .between = c->computed};
+  for (int i = 0; i < PG_MAP_INPUTS && call.in[i] != NULL; i++)
+    call.converts[i] = !holds(c->computed, call.in[i]->tensor->dtype);
+  call.rounds =
+      c->row.result != PG_TRUTH && is_rounded_on_the_way(c->computed, c->out->tensor->dtype);
   return pg_plan_map(api, plan, &call);
 }

@@ -5,8 +5,8 @@
  *     out[i] = f(self[i], other[i]),      self and other broadcast to out's shape
  *
  * An operator is a line at the end of this file: its name, its form, which says what arguments it
- * has, and a row.  Types are promoted as in PyTorch (ops/tensor_types.h); what is computed is
- * rounded once, to out's type. */
+ * has, and a row.  Types are promoted as in PyTorch (ops/tensor_types.h), which is what is computed
+ * as: inputs are converted to the promoted type, and results rounded to it. */
 #include "aclnn/opdev/op_errno.h"
 #include "aclnnop/aclnn_abs.h"
 #include "aclnnop/aclnn_add.h"

@@ -65,36 +65,99 @@ static bool overlaps(const struct pg_view *in, const struct pg_view *out, bool i
          out_at + (uintptr_t)out->begin < in_at + (uintptr_t)in->end;
 }
 
+/* An input of a call, seen over a shape: as it lies, or as it was copied to the workspace. */
+struct input {
+  struct pg_tensor_view seen;
+  bool is_same; /* the view that out is */
+  bool is_copied;
+  int64_t copied_to;
+};
+
+/* The strides, over `shape`, of a copy without gaps. */
+static void copied_strides(const struct pg_view *view, const struct pg_shape *shape,
+                           int64_t strides[PG_GRID_AXES]) {
+  const struct pg_shape own = pg_shape_of(view);
+  int64_t contiguous[PG_GRID_AXES];
+  pg_contiguous_strides(&own, contiguous);
+  memset(strides, 0, PG_GRID_AXES * sizeof strides[0]);
+  for (int i = 0; i < own.rank; i++) strides[i + shape->rank - own.rank] = contiguous[i];
+}
+
+/* Copies the tensor to the workspace, as this type. */
+static aclnnStatus plan_copy_as(const char *api, struct pg_plan *plan, const struct pg_view *view,
+                                aclDataType dtype, int64_t *at) {
+  const struct pg_shape shape = pg_shape_of(view);
+  const struct pg_map_call call = {
+      .in = {view},
+      .args = {.function = PG_MAP_COPY, .class_of = pg_class_of(view->tensor->dtype)}};
+  return pg_plan_map_out(api, plan, &call, &shape, dtype, at);
+}
+
+/* in_out: the result goes to call->out itself. */
+static aclnnStatus prepare_input(const char *api, struct pg_plan *plan,
+                                 const struct pg_map_call *call, int number, bool in_out,
+                                 const struct pg_shape *shape, struct input *input) {
+  const struct pg_view *view = call->in[number];
+  *input = (struct input){.seen = seen_over(view, shape)};
+  if (in_out) {
+    const struct pg_tensor_view out = seen_over(call->out, shape);
+    input->is_same = is_same_view(&input->seen, &out);
+    input->is_copied = overlaps(view, call->out, input->is_same);
+  }
+  if (call->converts[number]) input->seen.dtype = call->between;
+  if (call->converts[number]) input->is_copied = true;
+  if (!input->is_copied) return ACLNN_SUCCESS;
+  copied_strides(view, shape, input->seen.strides);
+  return plan_copy_as(api, plan, view, input->seen.dtype, &input->copied_to);
+}
+
+/* The steps of a call whose views but out's are made here; the result's address is not bound. */
+static aclnnStatus plan_inputs(const char *api, struct pg_plan *plan,
+                               const struct pg_map_call *call, bool in_out,
+                               const struct pg_shape *shape, struct pg_map *args,
+                               struct input inputs[PG_MAP_INPUTS]) {
+  for (args->inputs = 0; args->inputs < PG_MAP_INPUTS && call->in[args->inputs] != NULL;) {
+    const int i = args->inputs++;
+    PG_TRY(prepare_input(api, plan, call, i, in_out, shape, &inputs[i]));
+    args->in[i] = inputs[i].seen;
+  }
+  return ACLNN_SUCCESS;
+}
+
+static void bind_inputs(struct pg_plan *plan, const struct pg_map_call *call,
+                        const struct input inputs[PG_MAP_INPUTS], int count) {
+  for (int i = 0; i < count; i++)
+    if (inputs[i].is_copied)
+      pg_plan_bind(plan, address_at(1 + i), PG_WORKSPACE, inputs[i].copied_to);
+    else
+      bind(plan, 1 + i, call->in[i], false, inputs[i].is_same);
+}
+
 aclnnStatus pg_plan_map_out(const char *api, struct pg_plan *plan, const struct pg_map_call *call,
                             const struct pg_shape *shape, aclDataType dtype, int64_t *at) {
   struct pg_map args = call->args;
+  struct input inputs[PG_MAP_INPUTS];
+  PG_TRY(plan_inputs(api, plan, call, false, shape, &args, inputs));
   PG_TRY(pg_plan_reserve(api, plan,
                          pg_mul_or_most(pg_positions(shape), (int64_t)aclDataTypeSize(dtype)), at));
   args.out.dtype = dtype;
   pg_contiguous_strides(shape, args.out.strides);
-  for (args.inputs = 0; args.inputs < PG_MAP_INPUTS && call->in[args.inputs] != NULL; args.inputs++)
-    args.in[args.inputs] = seen_over(call->in[args.inputs], shape);
   add_step(plan, args, *shape);
   pg_plan_bind(plan, address_at(0), PG_WORKSPACE, *at);
-  for (int i = 0; i < args.inputs; i++) bind(plan, 1 + i, call->in[i], false, false);
+  bind_inputs(plan, call, inputs, args.inputs);
   return ACLNN_SUCCESS;
 }
 
 aclnnStatus pg_plan_copy_out(const char *api, struct pg_plan *plan, const struct pg_view *view,
                              int64_t *at) {
-  const struct pg_shape shape = pg_shape_of(view);
-  const aclDataType dtype = view->tensor->dtype;
-  const struct pg_map_call call = {
-      .in = {view}, .args = {.function = PG_MAP_COPY, .class_of = pg_class_of(dtype)}};
-  return pg_plan_map_out(api, plan, &call, &shape, dtype, at);
+  return plan_copy_as(api, plan, view, view->tensor->dtype, at);
 }
 
-void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, int64_t at) {
+void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, aclDataType dtype,
+                       int64_t at) {
   const struct pg_shape shape = pg_shape_of(view);
-  struct pg_map args = {.function = PG_MAP_COPY,
-                        .class_of = pg_class_of(view->tensor->dtype),
-                        .inputs = 1,
-                        .in[0].dtype = view->tensor->dtype};
+  struct pg_map args = {
+      .function = PG_MAP_COPY, .class_of = pg_class_of(dtype), .inputs = 1, .in[0].dtype = dtype};
   args.out = seen_over(view, &shape);
   pg_contiguous_strides(&shape, args.in[0].strides);
   add_step(plan, args, shape);
@@ -128,39 +191,27 @@ void pg_plan_copy_into(struct pg_plan *plan, const struct pg_view *out, int axis
   bind(plan, 1, in, false, false);
 }
 
-/* The strides, over `shape`, of a copy without gaps. */
-static void copied_strides(const struct pg_view *view, const struct pg_shape *shape,
-                           int64_t strides[PG_GRID_AXES]) {
-  const struct pg_shape own = pg_shape_of(view);
-  int64_t contiguous[PG_GRID_AXES];
-  pg_contiguous_strides(&own, contiguous);
-  memset(strides, 0, PG_GRID_AXES * sizeof strides[0]);
-  for (int i = 0; i < own.rank; i++) strides[i + shape->rank - own.rank] = contiguous[i];
+/* The result is rounded on its way. */
+static aclnnStatus plan_rounded(const char *api, struct pg_plan *plan,
+                                const struct pg_map_call *call) {
+  const struct pg_shape shape = pg_shape_of(call->out);
+  int64_t at;
+  PG_TRY(pg_plan_map_out(api, plan, call, &shape, call->between, &at));
+  pg_plan_copy_back(plan, call->out, call->between, at);
+  return ACLNN_SUCCESS;
 }
 
 aclnnStatus pg_plan_map(const char *api, struct pg_plan *plan, const struct pg_map_call *call) {
   const struct pg_shape shape = pg_shape_of(call->out);
   struct pg_map args = call->args;
-  int64_t copied_to[PG_MAP_INPUTS] = {0};
-  bool is_same[PG_MAP_INPUTS] = {false}, is_copied[PG_MAP_INPUTS] = {false};
+  struct input inputs[PG_MAP_INPUTS];
   if (call->out->tensor->empty) return ACLNN_SUCCESS;
+  if (call->rounds) return plan_rounded(api, plan, call);
+  PG_TRY(plan_inputs(api, plan, call, true, &shape, &args, inputs));
   args.out = seen_over(call->out, &shape);
-  for (args.inputs = 0; args.inputs < PG_MAP_INPUTS && call->in[args.inputs] != NULL;) {
-    const int i = args.inputs++;
-    args.in[i] = seen_over(call->in[i], &shape);
-    is_same[i] = is_same_view(&args.in[i], &args.out);
-    is_copied[i] = overlaps(call->in[i], call->out, is_same[i]);
-    if (!is_copied[i]) continue;
-    PG_TRY(pg_plan_copy_out(api, plan, call->in[i], &copied_to[i]));
-    copied_strides(call->in[i], &shape, args.in[i].strides);
-  }
   add_step(plan, args, shape);
   bind(plan, 0, call->out, true, false);
-  for (int i = 0; i < args.inputs; i++)
-    if (is_copied[i])
-      pg_plan_bind(plan, address_at(1 + i), PG_WORKSPACE, copied_to[i]);
-    else
-      bind(plan, 1 + i, call->in[i], false, is_same[i]);
+  bind_inputs(plan, call, inputs, args.inputs);
   return ACLNN_SUCCESS;
 }
 

@@ -16,6 +16,10 @@
 struct pg_map_call {
   const struct pg_view *out;
   const struct pg_view *in[PG_MAP_INPUTS]; /* NULL: fewer; each can be broadcast to out's shape */
+  /* Types on the way: inputs that become this type before, and a result that is rounded to it
+   * before it becomes out's.  Both go through the workspace, so only what must is marked. */
+  aclDataType between;
+  bool converts[PG_MAP_INPUTS], rounds;
   /* Everything but grid, views and inputs. */
   struct pg_map args;
 };
@@ -34,8 +38,9 @@ aclnnStatus pg_plan_map_out(const char *api, struct pg_plan *plan, const struct 
 aclnnStatus pg_plan_copy_out(const char *api, struct pg_plan *plan, const struct pg_view *view,
                              int64_t *at);
 
-/* Adds a step that copies from there to the tensor. */
-void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, int64_t at);
+/* Adds a step that copies elements of this type from there to the tensor. */
+void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, aclDataType dtype,
+                       int64_t at);
 
 /* Adds a step that copies a tensor to the part of out that begins at this position of the axis.  A
  * tensor that lacks the axis goes to that position alone. */

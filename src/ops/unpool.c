@@ -106,7 +106,7 @@ static aclnnStatus plan_unpool(const struct args *a, struct pg_plan *plan) {
   bind(plan, offsetof(struct pg_unpool, out), &v[OUT], true, copied_to[OUT]);
   PG_TRY(pg_plan_reserve(a->api, plan, workspace, &at));
   pg_plan_bind(plan, offsetof(struct pg_unpool, winners), PG_WORKSPACE, at);
-  if (copied_to[OUT] >= 0) pg_plan_copy_back(plan, &v[OUT], copied_to[OUT]);
+  if (copied_to[OUT] >= 0) pg_plan_copy_back(plan, &v[OUT], v[OUT].tensor->dtype, copied_to[OUT]);
   return ACLNN_SUCCESS;
 }
 
