@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fails when a function that the headers declare is called nowhere in tests/stress.
 
-The operators' two phases are called there through the rows of tests/operator_call.c, all of them.
+The operators' two phases are called there through the rows of tests/operator_call.c and tests/tensor_operators.c, all of
+them.
 """
 import pathlib
 import re
@@ -26,6 +27,9 @@ def main():
     if "operator_calls[" in sources:
         for second in re.findall(r"\bROW\(\w+,\s*(aclnn\w+)", code(ROOT / "tests" / "operator_call.c")):
             called |= {second, second + "GetWorkspaceSize"}
+    if "tensor_operators[" in sources:
+        for operator in re.findall(r"\bROW(?:, |\()(\w+)", code(ROOT / "tests" / "tensor_operators.c")):
+            called |= {f"aclnn{operator}", f"aclnn{operator}GetWorkspaceSize"}
     if "ACL_APP_LOG(" in sources:
         called.add("aclAppLog")
     missing = sorted(declared - called)

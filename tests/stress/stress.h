@@ -172,7 +172,7 @@ struct row {
 
 /* Each file's rows, ended by one without a name. */
 extern const struct row device_rows[], stream_rows[], event_rows[], memory_rows[], object_rows[],
-    operator_rows[], process_rows[];
+    operator_rows[], tensor_rows[], process_rows[];
 
 /* Takes the rows that the options allow. */
 void collect_rows(void);

@@ -86,7 +86,7 @@ static bool is_named(const char *list, const char *name) {
 
 void collect_rows(void) {
   const struct row *const files[] = {device_rows, stream_rows,   event_rows,  memory_rows,
-                                     object_rows, operator_rows, process_rows};
+                                     object_rows, operator_rows, tensor_rows, process_rows};
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
     for (const struct row *row = files[i]; row->name != NULL && table_rows < ROWS_MAX; row++)
       if ((options.only == NULL || is_named(options.only, row->name)) &&
