@@ -40,7 +40,7 @@ for program in "$tests"/test_ops_* "$tests"/test_tensor_* "$tests"/test_cuda_* "
     *) run cuda,cpu "$program" ;;
   esac
 done
-for target in operators half; do # what the fuzzers have kept
+for target in operators half tensors; do # what the fuzzers have kept
   [ -x "$build/fuzz/replay_$target" ] && wanted "replay_$target" "$@" || continue
   run cuda,cpu "$build/fuzz/replay_$target" "$(dirname "$0")/../../fuzz/corpus/$target"
 done
