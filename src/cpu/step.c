@@ -131,9 +131,8 @@ static aclError wait_value(const struct pg_value *v, const atomic_bool *stop,
 }
 
 /* Has an item a flag?  Looking here costs less than another job, and there is one very seldom. */
-static bool is_flagged(const struct pg_task *task) {
-  const int32_t *flags = pg_workspace_of(&task->problem);
-  const int64_t count = task->choice.workspace_bytes / (int64_t)sizeof *flags;
+static bool is_flagged(const int32_t *flags, int64_t bytes) {
+  const int64_t count = bytes / (int64_t)sizeof *flags;
   int32_t any = 0;
   for (int64_t i = 0; i < count; i++) any |= flags[i];
   return any != 0;
@@ -143,13 +142,13 @@ static bool is_flagged(const struct pg_task *task) {
  * finishes all. */
 static void run_method(const struct pg_task *task, int64_t bytes, struct pg_scratch *scratch) {
   const struct pg_cpu_method *method = task->choice.method;
-  const bool has_workspace = task->choice.workspace_bytes > 0;
-  const bool mends = method->mend != NULL && has_workspace;
-  if (mends) memset(pg_workspace_of(&task->problem), 0, (size_t)task->choice.workspace_bytes);
+  void *const workspace = task->choice.workspace_bytes > 0 ? pg_workspace_of(&task->problem) : NULL;
+  const bool mends = method->mend != NULL && workspace != NULL;
+  if (mends) memset(workspace, 0, (size_t)task->choice.workspace_bytes);
   run_items(method->run, task, task->choice.items, bytes, scratch);
-  if (mends && !pg_is_stopped(scratch) && is_flagged(task))
+  if (mends && !pg_is_stopped(scratch) && is_flagged(workspace, task->choice.workspace_bytes))
     run_items(method->mend, task, task->choice.items, bytes, scratch);
-  if (method->finish != NULL && has_workspace && !pg_is_stopped(scratch))
+  if (method->finish != NULL && workspace != NULL && !pg_is_stopped(scratch))
     run_items(method->finish, task, task->choice.items, bytes, scratch);
 }
 

@@ -103,14 +103,16 @@ aclnnStatus aclnnForeachAddListV2GetWorkspaceSize(const aclTensorList *x1, const
   const aclTensorList *const handles[] = {x1, x2, out};
   const struct pg_required required[] = {
       {"x1", x1}, {"x2", x2}, {"alpha", alpha}, {"out", out}, {NULL, NULL}};
+  struct pg_scalar_value number;
+  PG_TRY(pg_check_results(__func__, workspaceSize, executor));
+  PG_TRY(pg_check_required(__func__, required));
+  PG_TRY(pg_read_scalar(__func__, "alpha", alpha, &number));
   struct args a = {.api = __func__,
                    .row = {PG_MAP_ADD, PG_ANY, PG_PROMOTED, PG_WITH_OTHER | PG_WITH_ALPHA, false},
                    .scalar = PG_SCALAR_ONE,
+                   .alpha = number,
                    .lists = 3,
                    .name = {"x1", "x2", "out"}};
-  PG_TRY(pg_check_results(a.api, workspaceSize, executor));
-  PG_TRY(pg_check_required(a.api, required));
-  PG_TRY(pg_read_scalar(a.api, "alpha", alpha, &a.alpha));
   return first_phase(&a, handles, workspaceSize, executor);
 }
 PG_SECOND_PHASE(aclnnForeachAddListV2)
@@ -121,14 +123,16 @@ aclnnStatus aclnnForeachMulScalarV2GetWorkspaceSize(const aclTensorList *x, cons
                                                     aclOpExecutor **executor) {
   const aclTensorList *const handles[] = {x, out};
   const struct pg_required required[] = {{"x", x}, {"scalar", scalar}, {"out", out}, {NULL, NULL}};
+  struct pg_scalar_value number;
+  PG_TRY(pg_check_results(__func__, workspaceSize, executor));
+  PG_TRY(pg_check_required(__func__, required));
+  PG_TRY(pg_read_scalar(__func__, "scalar", scalar, &number));
   struct args a = {.api = __func__,
                    .row = {PG_MAP_MUL_VALUE, PG_ANY, PG_PROMOTED, PG_WITH_SCALAR, false},
+                   .scalar = number,
                    .alpha = PG_SCALAR_ONE,
                    .lists = 2,
                    .name = {"x", "out"}};
-  PG_TRY(pg_check_results(a.api, workspaceSize, executor));
-  PG_TRY(pg_check_required(a.api, required));
-  PG_TRY(pg_read_scalar(a.api, "scalar", scalar, &a.scalar));
   return first_phase(&a, handles, workspaceSize, executor);
 }
 PG_SECOND_PHASE(aclnnForeachMulScalarV2)

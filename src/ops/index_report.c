@@ -66,12 +66,13 @@ aclError pg_gather_judge(const union pg_kernel_args *args, const struct pg_index
 static aclError judge_unpool(const char *op, const struct pg_unpool *a,
                              const struct pg_index_report *report, struct pg_failure *why) {
   const enum pg_index_policy policy = pg_index_policy();
+  const int64_t indices = a->planes * a->outputs;
   if (policy == PG_INDEX_OFF) return ACL_SUCCESS;
   pg_failure_set(why, ACL_ERROR_RT_AICORE_EXCEPTION,
                  "%s: %lld of %lld indices lie outside their plane of %lld cells and were dropped, "
                  "the first, number %lld of plane %lld, is %lld; POOLGRAD_INDEX_CHECK=%s",
-                 op, (long long)report->count, (long long)(a->planes * a->outputs),
-                 (long long)a->cells, (long long)(report->position % a->outputs),
+                 op, (long long)report->count, (long long)indices, (long long)a->cells,
+                 (long long)(report->position % a->outputs),
                  (long long)(report->position / a->outputs), (long long)report->value,
                  choices(policy));
   return conclude(policy, why);

@@ -143,12 +143,14 @@ static aclnnStatus first_phase(const struct call *c, uint64_t *workspace_size,
                aclOpExecutor **executor),                                              \
               .row = ROW(function, types, result, PG_WITH_OTHER | PG_IN_PLACE, false), \
               .self = selfRef, .other = other)
+/* NOLINTBEGIN(bugprone-macro-parentheses): the name of a parameter */
 #define SCALAR(name, function, types, result, scalar_name)                              \
   FIRST_PHASE(aclnn##name,                                                              \
               (const aclTensor *self, const aclScalar *scalar_name, aclTensor *out,     \
                uint64_t *workspaceSize, aclOpExecutor **executor),                      \
               .row = ROW(function, types, result, PG_WITH_SCALAR, false), .self = self, \
               .scalar = scalar_name, .out = out)
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define INPLACE_SCALAR(name, function, types, result)                                   \
   FIRST_PHASE(aclnn##name,                                                              \
               (aclTensor * selfRef, const aclScalar *other, uint64_t *workspaceSize,    \

@@ -136,7 +136,7 @@ static void bind_inputs(struct pg_plan *plan, const struct pg_map_call *call,
 aclnnStatus pg_plan_map_out(const char *api, struct pg_plan *plan, const struct pg_map_call *call,
                             const struct pg_shape *shape, aclDataType dtype, int64_t *at) {
   struct pg_map args = call->args;
-  struct input inputs[PG_MAP_INPUTS];
+  struct input inputs[PG_MAP_INPUTS] = {{.is_copied = false}};
   PG_TRY(plan_inputs(api, plan, call, false, shape, &args, inputs));
   PG_TRY(pg_plan_reserve(api, plan,
                          pg_mul_or_most(pg_positions(shape), (int64_t)aclDataTypeSize(dtype)), at));
@@ -204,7 +204,7 @@ static aclnnStatus plan_rounded(const char *api, struct pg_plan *plan,
 aclnnStatus pg_plan_map(const char *api, struct pg_plan *plan, const struct pg_map_call *call) {
   const struct pg_shape shape = pg_shape_of(call->out);
   struct pg_map args = call->args;
-  struct input inputs[PG_MAP_INPUTS];
+  struct input inputs[PG_MAP_INPUTS] = {{.is_copied = false}};
   if (call->out->tensor->empty) return ACLNN_SUCCESS;
   if (call->rounds) return plan_rounded(api, plan, call);
   PG_TRY(plan_inputs(api, plan, call, true, &shape, &args, inputs));

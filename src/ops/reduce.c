@@ -360,7 +360,7 @@ static aclnnStatus extremum_along(struct args *a, const aclTensor *self, int64_t
   aclnnStatus aclnn##name##DimGetWorkspaceSize(                                                  \
       const aclTensor *self, int64_t dim, bool keepDim, aclTensor *out, aclTensor *indices,      \
       uint64_t *workspaceSize, aclOpExecutor **executor) {                                       \
-    struct args a = {.api = __func__, .function = reduction, .keeps_axes = keepDim};             \
+    struct args a = {.api = __func__, .function = (reduction), .keeps_axes = keepDim};           \
     return extremum_along(&a, self, dim, out, indices, workspaceSize, executor);                 \
   }                                                                                              \
   PG_SECOND_PHASE(aclnn##name##Dim)

@@ -107,16 +107,15 @@ static bool set_integer(struct pg_scalar_value *value, int64_t integer) {
 }
 
 /* Copies the scalar's value to a variable of its type. */
-#define TAKE(type, variable) \
-  type variable;             \
-  memcpy(&variable, scalar->value, sizeof variable)
+#define TAKE(variable) memcpy(&(variable), scalar->value, sizeof(variable))
 
 static bool take_value(const struct pg_scalar *scalar, struct pg_scalar_value *value) {
-  TAKE(float, f32);
-  TAKE(double, f64);
-  TAKE(uint16_t, u16);
-  TAKE(uint32_t, u32);
-  TAKE(int64_t, i64);
+  float f32;
+  double f64;
+  uint16_t u16;
+  uint32_t u32;
+  int64_t i64;
+  TAKE(f32), TAKE(f64), TAKE(u16), TAKE(u32), TAKE(i64);
   value->dtype = scalar->dtype;
   switch (scalar->dtype) {
     case ACL_FLOAT:

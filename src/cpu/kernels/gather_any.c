@@ -23,6 +23,7 @@ static bool is_good(const struct gathering *g, int64_t index) {
   return index >= 0 && index < g->a->length;
 }
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define DEFINE_GATHER(bits, type)                                                             \
   static void gather_positions_##bits(const struct gathering *g, type *out, const type *in) { \
     const int64_t *index = g->index;                                                          \
@@ -60,6 +61,7 @@ static bool is_good(const struct gathering *g, int64_t index) {
       }                                                                                       \
     }                                                                                         \
   }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 DEFINE_GATHER(8, uint8_t)
 DEFINE_GATHER(16, uint16_t)

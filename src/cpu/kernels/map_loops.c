@@ -74,6 +74,7 @@ void VARIANT(map_numbers)(void *out, const void *a, const void *b, const struct 
 #define AS_DOUBLE(x) ((double)(x))
 #define AS_INTEGER(x) pg_integer_of_double(x)
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define DEFINE_RANDOM(name, number, as, as_integer)                                                \
   static void name(number *out, const struct pg_map *map, const struct pg_uniform *u,              \
                    uint64_t first, int64_t count) {                                                \
@@ -89,6 +90,7 @@ void VARIANT(map_numbers)(void *out, const void *a, const void *b, const struct 
         out[i] = as_integer(pg_random_integer(pg_philox_at(seed, at + (uint64_t)i),                \
                                               map->s.integer, map->t.integer));                    \
   }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 DEFINE_RANDOM(random_floats, float, AS_FLOAT, AS_FLOAT)
 DEFINE_RANDOM(random_doubles, double, AS_DOUBLE, AS_DOUBLE)

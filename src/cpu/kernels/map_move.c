@@ -35,6 +35,7 @@ static struct pg_walk walk_of(const struct pg_map *a) {
 /* --- Packing --- */
 
 /* Both sides may have steps between rows and between columns. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define DEFINE_MOVE(name, type)                                                                    \
   static void name(type *to, const struct pg_plot *t, const type *from, const struct pg_plot *f) { \
     for (int64_t row = 0; row < t->rows; row++) {                                                  \
@@ -52,6 +53,7 @@ static struct pg_walk walk_of(const struct pg_map *a) {
       }                                                                                            \
     }                                                                                              \
   }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 DEFINE_MOVE(move_8, uint8_t)
 DEFINE_MOVE(move_16, uint16_t)

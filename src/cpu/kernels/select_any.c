@@ -66,10 +66,12 @@ static int64_t count_part(const struct pg_select *a, int64_t part, struct select
 /* --- Moving them --- */
 
 /* The elements at the places `chosen`; of integers in a buffer the low bits. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define DEFINE_MOVE(name, type, source)                                                  \
   static void name(type *to, const source *from, const int32_t *chosen, int64_t count) { \
     for (int64_t i = 0; i < count; i++) to[i] = (type)from[chosen[i]];                   \
   }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 DEFINE_MOVE(move_8, uint8_t, uint8_t)
 DEFINE_MOVE(move_16, uint16_t, uint16_t)

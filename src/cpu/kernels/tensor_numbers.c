@@ -9,15 +9,17 @@
 
 /* --- Between the classes --- */
 
+#define TWO_TO_63 9223372036854775808.0 /* cppcheck cannot read 0x1p63 */
+
 static inline int64_t integer_of_double(double x) {
-  const double inside = x >= -0x1p63 && x < 0x1p63 ? x : 0; /* 0 of a NaN too */
+  const double inside = x >= -TWO_TO_63 && x < TWO_TO_63 ? x : 0; /* 0 of a NaN too */
   const int64_t truncated = (int64_t)inside;
-  return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : truncated;
+  return x >= TWO_TO_63 ? INT64_MAX : x < -TWO_TO_63 ? INT64_MIN : truncated;
 }
 static inline int64_t integer_of_float(float x) {
-  const float inside = x >= -0x1p63f && x < 0x1p63f ? x : 0;
+  const float end = (float)TWO_TO_63, inside = x >= -end && x < end ? x : 0;
   const int64_t truncated = (int64_t)inside;
-  return x >= 0x1p63f ? INT64_MAX : x < -0x1p63f ? INT64_MIN : truncated;
+  return x >= end ? INT64_MAX : x < -end ? INT64_MIN : truncated;
 }
 static inline int64_t integer_of_integer(int64_t x) { return x; }
 
@@ -70,6 +72,7 @@ static inline int64_t integer_of_integer(int64_t x) { return x; }
 
 /* --- A row, whose elements may lie apart in the tensor and in the buffer --- */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define DEFINE_LOAD(number, as, name, type, widen)                                         \
   static void name(number *to, int64_t to_stride, const type *from, int64_t stride,        \
                    int64_t count) {                                                        \
@@ -89,6 +92,7 @@ static inline int64_t integer_of_integer(int64_t x) { return x; }
     else                                                                                  \
       for (int64_t i = 0; i < count; i++) to[i * stride] = narrow(from[i * from_stride]); \
   }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #define DEFINE_FOR_CLASSES(dtype, name, type, widen, narrow)       \
   DEFINE_LOAD(float, AS_FLOAT, float_of_##name, type, widen)       \

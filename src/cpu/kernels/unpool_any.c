@@ -16,6 +16,7 @@ struct unpooling {
   struct pg_index_report *found;
 };
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define DEFINE_PUT(name, type)                                               \
   static void name(const struct unpooling *u, type *plane, const type *in) { \
     for (int64_t i = 0; i < u->count; i++) {                                 \
@@ -26,6 +27,7 @@ struct unpooling {
         pg_note_bad_index(u->found, u->first + i, index);                    \
     }                                                                        \
   }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 DEFINE_PUT(put_8, uint8_t)
 DEFINE_PUT(put_16, uint16_t)
