@@ -365,7 +365,7 @@ static void expect_first_of(enum tensor_operator_id op, const char *earlier, con
 
 static void mistakes_are_refused_in_order(void **state) {
   (void)state;
-  for (int op = 0; op < TENSOR_OPERATORS; op++) {
+  for (enum tensor_operator_id op = 0; op < TENSOR_OPERATORS; op++) {
     const char *order = order_of(op);
     for (const char *at = order; *at != '\0'; at += at[2] == '\0' ? 2 : 3) {
       assert_non_null(strchr(mistakes, at[0]));
@@ -380,7 +380,7 @@ static void mistakes_are_refused_in_order(void **state) {
 
 static void the_right_calls_are_accepted(void **state) {
   (void)state;
-  for (int op = 0; op < TENSOR_OPERATORS; op++) {
+  for (enum tensor_operator_id op = 0; op < TENSOR_OPERATORS; op++) {
     const struct tensor_call c = tensor_call_right(op);
     tensor_accepted(&c);
   }
@@ -411,7 +411,7 @@ static bool replace(struct tensor_call *c, const struct tensor_argument *argumen
 static void nulls_are_refused_in_order(void **state) {
   const void *const null = NULL;
   (void)state;
-  for (int op = 0; op < TENSOR_OPERATORS; op++) {
+  for (enum tensor_operator_id op = 0; op < TENSOR_OPERATORS; op++) {
     struct tensor_call c = tensor_call_right(op);
     struct tensor_argument all[ARGUMENTS_MOST];
     const int count = tensor_operator_arguments(op, all);
@@ -426,7 +426,7 @@ static void nulls_are_refused_in_order(void **state) {
 static void a_null_wins_over_a_dead_handle(void **state) {
   const void *const null = NULL;
   (void)state;
-  for (int op = 0; op < TENSOR_OPERATORS; op++) {
+  for (enum tensor_operator_id op = 0; op < TENSOR_OPERATORS; op++) {
     struct tensor_call c = tensor_call_right(op);
     struct tensor_argument all[ARGUMENTS_MOST], *last = NULL;
     const int count = tensor_operator_arguments(op, all);
@@ -444,7 +444,7 @@ static void a_null_wins_over_a_dead_handle(void **state) {
 
 static void the_results_need_room(void **state) {
   (void)state;
-  for (int op = 0; op < TENSOR_OPERATORS; op++) {
+  for (enum tensor_operator_id op = 0; op < TENSOR_OPERATORS; op++) {
     const struct tensor_call c = tensor_call_right(op);
     struct tensor_arguments made;
     uint64_t size = 77;
@@ -467,7 +467,7 @@ static void handles_of_other_kinds_are_refused(void **state) {
                                        [IS_ARRAY] = "aclIntArray",
                                        [IS_LIST] = "aclTensorList"};
   const void *const float_array = aclCreateFloatArray(NULL, 0), *const nonsense = &wanted;
-  for (int op = 0; op < TENSOR_OPERATORS; op++) {
+  for (enum tensor_operator_id op = 0; op < TENSOR_OPERATORS; op++) {
     struct tensor_argument all[ARGUMENTS_MOST];
     const int count = tensor_operator_arguments(op, all);
     for (int i = 0; i < count; i++) {
@@ -485,8 +485,8 @@ static void handles_of_other_kinds_are_refused(void **state) {
 
 static void executors_belong_to_their_operator(void **state) {
   (void)state;
-  for (int op = 0; op < TENSOR_OPERATORS; op++) {
-    const int other = (op + 1) % TENSOR_OPERATORS;
+  for (enum tensor_operator_id op = 0; op < TENSOR_OPERATORS; op++) {
+    const enum tensor_operator_id other = (op + 1) % TENSOR_OPERATORS;
     const struct tensor_call c = tensor_call_right(op);
     aclOpExecutor *executor = tensor_planned(&c, NULL);
     FAILS(tensor_operators[other].second(NULL, 0, executor, NULL), ACLNN_ERR_PARAM_INVALID,
@@ -502,7 +502,7 @@ static void executors_belong_to_their_operator(void **state) {
 
 static void tensors_need_addresses(void **state) {
   (void)state;
-  for (int op = 0; op < TENSOR_OPERATORS; op++) {
+  for (enum tensor_operator_id op = 0; op < TENSOR_OPERATORS; op++) {
     const struct tensor_call c = tensor_call_right(op);
     uint64_t size;
     aclOpExecutor *executor = tensor_planned(&c, &size);

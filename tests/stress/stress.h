@@ -132,8 +132,8 @@ int complaint_count(void);
 
 /* CALL(t, aclrtStreamAbort, (stream), STREAM_CODES) calls aclrtStreamAbort(stream), which may
  * succeed or give one of the codes. */
-#define CALL(t, function, arguments, ...)                             \
-  judge((t), #function, (enter((t), #function), (function)arguments), \
+#define CALL(t, function, arguments, ...)                                  \
+  judge((t), #function, (enter((t), #function), (int)(function)arguments), \
         (const int[]){__VA_ARGS__, CODES_END})
 
 /* For what does not return a status. */
