@@ -29,7 +29,7 @@ configure = @bash tools/deps.sh $(what) $(if $(clang),clang) $(filter aarch64 co
 compile = @bash tools/aloud.sh "compiling" $(cmake) --build $(build_dir) --parallel $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: build cuda run tests test test-npu stress install uninstall package bench torch lint fuzz fuzz-merge docs deps clean help
+.PHONY: build cuda run tests test test-npu stress install uninstall package bench bench-npu torch lint fuzz fuzz-merge docs deps clean help
 
 build cuda tests:
 	$(configure)
@@ -87,6 +87,13 @@ bench: build
 	$(compile) --target bench
 	@bash tools/aloud.sh "measuring" python3 -u bench/bench.py --build $(build_dir) $(ARGS)
 
+# The same through PyTorch with Huawei's adapter, on the library as installed.
+bench-npu: build
+	@rm -rf build/prefix-npu
+	@cmake --install $(build_dir) --prefix "$$PWD/build/prefix-npu" > /dev/null
+	@python=$$(python3 tools/npu_env.py $(or $(NPU),2.7.1)) && . build/prefix-npu/set_env.sh && \
+	  PYTHONDONTWRITEBYTECODE=1 bash tools/aloud.sh "measuring" "$$python" -u bench/npu.py $(ARGS)
+
 lint: tests
 	@bash tools/deps.sh lint
 	@bash tools/configure.sh clang-release -DBUILD_TESTING=ON $(if $(CUDA),-DPOOLGRAD_CUDA=$(CUDA))
@@ -124,6 +131,7 @@ help:
 	@echo "make deps       install what WHAT=\"test\" needs; make run and make test do it when something is missing"
 	@echo "make torch      download the newest PyTorch for make bench (3 GB)"
 	@echo "make bench      build and run the benchmarks; ARGS=\"--quick --filter mp2\" passes arguments"
+	@echo "make bench-npu  time pooling through torch_npu next to PyTorch's CPU; NPU=2.8.0 ARGS=\"--quick\""
 	@echo "make stress     random calls from many threads; SECONDS=600 PRESET=tsan ARGS=\"--seed 7\""
 	@echo "make fuzz       run the fuzzers, SECONDS=30 each or TARGET=operators alone; make fuzz-merge keeps what they found"
 	@echo "make lint       check layout, static analysis and the house rules"

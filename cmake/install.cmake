@@ -110,7 +110,7 @@ endforeach()
 set(doc share/doc/poolgrad)
 install(FILES LICENSE README.md CHANGELOG.md SECURITY.md DESTINATION ${doc})
 install(DIRECTORY docs/ DESTINATION ${doc}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
-install(DIRECTORY examples/ DESTINATION ${doc}/examples FILES_MATCHING PATTERN "*.c")
+install(DIRECTORY examples/ DESTINATION ${doc}/examples FILES_MATCHING PATTERN "*.c" PATTERN "*.py")
 
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()

@@ -8,9 +8,10 @@
 
 PYTHON is the interpreter whose torch_npu is meant; without it, the python3 that is found first.
 
-The libraries of torch_npu look for CANN's in site-packages/torch_npu.libs before they look anywhere else. In that folder
-each of CANN's names becomes a symbolic link to the one library of this tree. Links and not copies: an update of the
-tree counts at once, all names are one library, and a link says whose it is.
+The libraries of torch_npu look for CANN's in site-packages/torch_npu.libs before they look anywhere else, those of older
+versions in site-packages/torch_npu/lib, where they lie themselves. In that folder each of CANN's names becomes a symbolic
+link to the one library of this tree. Links and not copies: an update of the tree counts at once, all names are one library,
+and a link says whose it is.
 
 Because that folder comes before LD_LIBRARY_PATH, links in it would hide a real CANN. Where one is found, nothing is done.
 
@@ -18,6 +19,7 @@ Exit status: 0 done, or (status) installed; 1 refused, or (status) not installed
 """
 
 import argparse
+import mmap
 import os
 import pathlib
 import re
@@ -67,7 +69,7 @@ def wanted():
 
 
 def folder_of(python):
-    """site-packages/torch_npu.libs of an interpreter."""
+    """Where the torch_npu of an interpreter looks for libraries."""
     try:
         found = subprocess.run([python, '-c', FIND], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     except OSError as error:
@@ -76,7 +78,13 @@ def folder_of(python):
         raise Refused(f'{python} failed: {(found.stderr.strip().splitlines() or ["without a word"])[-1]}')
     if not found.stdout.strip():
         raise Refused(f'{python} has no torch_npu (pip install torch_npu; --python names another interpreter)')
-    return pathlib.Path(found.stdout.strip()).parent.parent / 'torch_npu.libs'
+    package = pathlib.Path(found.stdout.strip()).parent
+    adapter = package / 'lib/libtorch_npu.so'
+    if not adapter.exists():
+        raise Refused(f'there is no {adapter}: the torch_npu of {python} is not one that is known here')
+    with open(adapter, 'rb') as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        is_older = content.find(b'/torch_npu.libs') < 0
+    return package / 'lib' if is_older else package.parent / 'torch_npu.libs'
 
 
 def places_of_cann():

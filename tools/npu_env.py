@@ -53,12 +53,14 @@ static void refuse(const char *name)
     void name(void) {{ refuse(#name); }}
 
 '''
-# Functions that torch does call: while it is loaded, and to find out that there is no GPU.
+# Functions that torch does call: while it is loaded, and to find out that there is no GPU, for its profiler too.
 ANSWERS = {
     '__cudaRegisterFatBinary': 'void **__cudaRegisterFatBinary(void *image) { static void *handle; (void)image; return &handle; }',
     'cudaGetDeviceCount': 'int cudaGetDeviceCount(int *count) { *count = 0; return 100; } // cudaErrorNoDevice',
     'cudaGetLastError': 'int cudaGetLastError(void) { return 0; }',
     'cudaGetErrorString': 'const char *cudaGetErrorString(int code) { (void)code; return "no CUDA device"; }',
+    'cuptiSubscribe': 'int cuptiSubscribe(void) { return 15; } // CUPTI_ERROR_NOT_INITIALIZED',
+    'cuptiGetResultString': 'int cuptiGetResultString(int code, const char **text) { (void)code; *text = "no CUDA device"; return 0; }',
     'cudaDriverGetVersion': 'int cudaDriverGetVersion(int *version) { *version = 0; return 0; }',
 }
 # How pinned_reserve_segment_size_mb and per_process_memory_fraction begin, which both register. Compilers keep texts in

@@ -2,8 +2,13 @@
 """What can be seen only from outside: variables that count for a process, forks, and how a process ends. Each program runs
 in a Python of its own, must end with 0 and leave nothing on stderr."""
 
+import pathlib
+import runpy
+
 import pytest
+import torch
 from conftest import IS_910B, VERSION
+from torch import nn
 
 POOLS = '''
 import torch, torch_npu
@@ -131,6 +136,16 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 ])
 def test_clean_end(python, program):
     python(program if VERSION >= (2, 5) else f'import torch_npu; {program}')
+
+
+def test_example(python):
+    """It prints what the CPU computes as well."""
+    file = pathlib.Path(__file__).resolve().parents[2] / 'examples/npu_pooling.py'
+    printed = python('import runpy, sys; runpy.run_path(sys.argv[1], run_name="__main__")', str(file))
+    example, cells = runpy.run_path(str(file)), torch.tensor([1., 5, 2, 6, 9, 3, 8, 4, 7, 12, 16, 10, 13, 11, 14, 15])
+    for module in nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(3):
+        pooled, grad = example['gradient'](module, cells.reshape(1, 1, 4, 4), 'cpu')
+        assert f'{module}\n{pooled[0, 0]}\ngradient\n{grad[0, 0]}\n' in printed
 
 
 def test_end_by_an_exception(python):

@@ -3,17 +3,8 @@
 
 import pytest
 import torch
-from conftest import IS_910B
+from conftest import IS_910B, MASKS_ARE_FILLED, no_operator
 from torch import nn
-
-# With an Ascend950 name torch_npu finds out by itself which function is missing, with an Ascend910B name it asks CANN's
-# operator compiler, which refuses.
-NO_OPERATOR = 'only the aclnn operators of aclnnop/ exist' if IS_910B else 'aclnn{} or aclnn{}GetWorkspaceSize not found'
-
-
-def no_operator(name):
-    return NO_OPERATOR.format(name, name)
-
 
 @pytest.mark.parametrize('name, compute', [('Sin', torch.sin), ('Erfinv', torch.erfinv), ('Sinh', torch.sinh),
                                            ('Cumsum', lambda x: torch.cumsum(x, 0))])
@@ -22,6 +13,43 @@ def test_an_operator_that_does_not_exist(name, compute):
     for _ in range(3):
         with pytest.raises(RuntimeError, match=no_operator(name)):
             compute(x)
+
+
+def assign(x, place, value):
+    x[place] = value
+
+
+# x[mask] looks for the positions first, and finds out that it needs them after it has found that aclnnIndex exists.
+@pytest.mark.parametrize('name, compute', [
+    ('Nonzero', lambda x, mask, index: torch.nonzero(mask)), ('Index', lambda x, mask, index: x[mask]),
+    ('Index', lambda x, mask, index: x[index]), ('Index', lambda x, mask, index: x[:, index]),
+    ('IndexSelect', lambda x, mask, index: x.index_select(1, index)),
+    ('NonzeroV2', lambda x, mask, index: assign(x, mask, torch.ones(int(mask.sum())).npu()))])
+def test_indices_and_masks(name, compute):
+    x = torch.arange(12.).reshape(3, 4)
+    on_npu = x.npu()
+    with pytest.raises(RuntimeError, match=no_operator(name)):
+        compute(on_npu, (x > 5).npu(), torch.tensor([2, 0]).npu())
+    assert torch.equal(on_npu.cpu(), x)
+
+
+@pytest.mark.skipif(MASKS_ARE_FILLED, reason='see test_operators.py')
+def test_a_number_for_a_mask():
+    x = torch.arange(12.).reshape(3, 4)
+    y = x.npu()
+    with pytest.raises(RuntimeError, match=no_operator('NonzeroV2')):
+        y[y > 5] = 2
+    assert torch.equal(y.cpu(), x)
+
+
+def test_a_value_for_indices():
+    x = torch.arange(12.).reshape(3, 4)
+    for place in torch.tensor([2, 0]).npu(), (slice(None), torch.tensor([1]).npu()):
+        for value in 2., torch.ones(1).npu():
+            y = x.npu()
+            with pytest.raises(RuntimeError, match='561003[^$]*aclnnIndexPutImpl[^$]*cannot be written by their indices'):
+                y[place] = value
+            assert torch.equal(y.cpu(), x)
 
 
 def test_later_results_are_right():
@@ -63,7 +91,7 @@ for turn in range(5):
 
 def test_channels_last():
     """torch_npu refuses the memory format itself, before anything reaches the library."""
-    with pytest.raises(RuntimeError, match='(?i)channels.last'):
+    with pytest.raises(RuntimeError, match='(?i)channels.last|contiguous_format'):
         nn.functional.max_pool2d(torch.randn(2, 3, 8, 8).npu().to(memory_format=torch.channels_last), 2)
 
 
