@@ -10,6 +10,7 @@
 #include "aclnnop/aclnn_any.h"
 #include "aclnnop/aclnn_bitwise_and_scalar.h"
 #include "aclnnop/aclnn_bitwise_and_tensor.h"
+#include "aclnnop/aclnn_cast.h"
 #include "aclnnop/aclnn_cat.h"
 #include "aclnnop/aclnn_ceil.h"
 #include "aclnnop/aclnn_copy.h"
@@ -116,6 +117,7 @@
   ROW(IsClose, KIND_BINARY, "self other rtol:double atol:double equalNan:bool out",                \
       T0, T1, R0, R1, a->flag, T2)                                                                 \
   ROW(InplaceCopy, KIND_COPY, "selfRef src", T0, T1)                                               \
+  ROW(Cast, KIND_COPY, "self dtype:dtype out", T0, a->dtype, T1)                                   \
   ROW(NpuFormatCast, KIND_COPY, "srcTensor dstTensor", T0, T1)                                     \
   ROW(InplaceFillScalar, KIND_FILL, "selfRef value*", T0, S0)                                      \
   FILL(ROW, InplaceOne) FILL(ROW, InplaceZero)                                                     \

@@ -31,7 +31,7 @@ enum tensor_kind {
   KIND_BINARY,  /* self and other are broadcast to out, or to self itself */
   KIND_PASS,    /* so are gradOutput and self, which have out's type */
   KIND_SCALAR,  /* a scalar is the second operand */
-  KIND_COPY,    /* src is broadcast to selfRef; of a cast src comes first */
+  KIND_COPY,    /* src is broadcast to selfRef; of casts what is copied comes first */
   KIND_FILL,    /* selfRef alone */
   KIND_MASKED,  /* selfRef, and a mask that is broadcast to it */
   KIND_REDUCE,  /* self along dims to out */
@@ -63,7 +63,7 @@ enum tensor_operator_id {
   OP_Abs, OP_Neg, OP_Sign, OP_Relu, OP_InplaceRelu, OP_Ceil, OP_Floor, OP_Sqrt, OP_IsFinite,
   OP_EqTensor, OP_NeTensor, OP_LtTensor, OP_LeTensor, OP_GtTensor, OP_GeTensor,
   OP_EqScalar, OP_NeScalar, OP_LtScalar, OP_LeScalar, OP_GtScalar, OP_GeScalar, OP_IsClose,
-  OP_InplaceCopy, OP_NpuFormatCast, OP_InplaceFillScalar, OP_InplaceOne, OP_InplaceZero,
+  OP_InplaceCopy, OP_Cast, OP_NpuFormatCast, OP_InplaceFillScalar, OP_InplaceOne, OP_InplaceZero,
   OP_InplaceMaskedFillScalar, OP_InplaceNormal, OP_InplaceUniform, OP_InplaceRandom,
   OP_ReduceSum, OP_Mean, OP_All, OP_Any, OP_Max, OP_Min, OP_MaxDim, OP_MinDim,
   OP_Gather, OP_MaxUnpool2d, OP_MaxUnpool3d, OP_MaskedSelect, OP_Equal,

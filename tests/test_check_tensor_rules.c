@@ -249,6 +249,10 @@ static void tensors_fill_what_they_are_put_into(void **state) {
   SHAPE(c.t[0], 0); /* is passed over */
   SHAPE(c.t[1], 0, 3);
   tensor_accepted(&c);
+  c.t[1].dtype = ACL_INT64;
+  REFUSED(c, "out is DT_INT64, the result is DT_FLOAT, which an integer cannot hold");
+  c.t[0].dtype = ACL_INT32;
+  tensor_accepted(&c);
   c.t[1].rank = 0;
   REFUSED(c, "out is [], it must have an axis to put tensors one behind the other");
   c = tensor_call_right(OP_Stack);

@@ -44,6 +44,7 @@ static const char *order_of(enum tensor_operator_id op) {
     case KIND_PASS:
       return "d0 d1 d2 D0 c0 t0 e1 e2 f0 r0 n0 f1 r1 n1 f2 r2 n2 s2 v0 o0 v1 o1 v2 z2 o2";
     case KIND_COPY:
+      if (op == OP_Cast) return "d1 d0 e1 s1 t0 f1 f0 v1 z1 o1 v0 o0";
       return op == OP_InplaceCopy ? "d0 d1 t0 t1 f0 r0 n0 f1 r1 n1 s1 v0 z0 o0 v1 o1"
                                   : "d1 d0 e1 s1 f1 f0 v1 z1 o1 v0 o0";
     case KIND_FILL:
@@ -72,7 +73,7 @@ static const char *order_of(enum tensor_operator_id op) {
                  ? "D0 c0 L0 L1 t0 t1 f0 r0 n0 f1 r1 n1 s1 v0 o0 v1 z1 o1"
                  : "D0 c0 L0 L1 L2 t0 t1 t2 f0 r0 n0 f1 r1 n1 f2 r2 n2 s2 v0 o0 v1 o1 v2 z2 o2";
     case KIND_CAT:
-      return "d1 L0 t1 f1 r1 n1 v1 z1 o1 e0 f0 r0 n0 v0 o0 s0";
+      return "d1 L0 t1 f1 r1 n1 v1 z1 o1 t0 f0 r0 n0 v0 o0 s0";
   }
   return "";
 }
@@ -255,6 +256,7 @@ static const char *shape_sentence(enum tensor_operator_id op, int number) {
       if (op == OP_ForeachMulScalarV2) return "out[0] is [4,7], expected x[0]'s shape [2,3]";
       return "out is [4,7], expected the shape that self and other have together, [2,3]";
     case KIND_COPY:
+      if (op == OP_Cast) return "out is [4,7], expected self's shape [2,3]";
       return op == OP_InplaceCopy ? "src is [4,7] and selfRef [2,3], from the last axis on their "
                                     "lengths must be equal or 1"
                                   : "dstTensor is [4,7], expected srcTensor's shape [2,3]";
@@ -282,8 +284,7 @@ static const char *shape_sentence(enum tensor_operator_id op, int number) {
 /* The tensor that another one must have the type of. */
 static const char *whose_type(enum tensor_operator_id op) {
   if (op == OP_NpuFormatCast) return "srcTensor";
-  if (op == OP_ThresholdBackward) return "gradOutput";
-  return tensor_operators[op].kind == KIND_CAT ? "out" : "self";
+  return op == OP_ThresholdBackward ? "gradOutput" : "self";
 }
 
 /* A list's tensors have numbers in sentences. */
@@ -302,7 +303,10 @@ static void tensor_sentence(const struct tensor_call *right, char mistake, int n
                      types_of(op, argument.name));
       return;
     case 'e':
-      (void)snprintf(text, room, "%s is DT_UINT16, expected %s's DT_FLOAT", name, whose_type(op));
+      if (op == OP_Cast)
+        (void)snprintf(text, room, "out is DT_UINT16, dtype says DT_FLOAT");
+      else
+        (void)snprintf(text, room, "%s is DT_UINT16, expected %s's DT_FLOAT", name, whose_type(op));
       return;
     case 'f':
       (void)snprintf(text, room,

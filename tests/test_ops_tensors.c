@@ -230,15 +230,16 @@ static void expect_copy(struct operation_trial *o, int from) {
     operation_expect(o, RESULT, i, c, operation_load(o, from, c, shape, i));
 }
 
-/* A format cast has its source first, and neither converts nor broadcasts. */
+/* Casts have their source first and do not broadcast, and that of a format does not convert. */
 static bool make_copy(struct operation_trial *o, enum tensor_operator_id op, uint64_t seed,
                       int64_t most) {
   uint64_t state = seed;
-  const bool is_cast = op == OP_NpuFormatCast;
+  const bool is_cast = op != OP_InplaceCopy;
   const struct pg_shape shape = operation_draw_shape(&state, most);
   const struct pg_shape narrower = is_cast ? shape : operation_draw_narrower(&state, &shape);
   const aclDataType dtype = operation_draw_type(&state);
-  const bool same_type = is_cast || tensor_chance(&state, 3);
+  const bool same_type = op == OP_NpuFormatCast || tensor_chance(&state, 3);
+  o->call.dtype = dtype; /* of aclnnCast */
   add_output(o, &state, at(is_cast), dtype, &shape, false);
   const int from = add_input(o, &state, RESULT, at(!is_cast),
                              same_type ? dtype : operation_draw_type(&state), &narrower);

@@ -2,6 +2,7 @@
 /* Operators that move elements of tensors of any shape to other places, end to end: gathering,
  * unpooling, selecting, and putting one behind the other.  Indices outside are among them, about
  * which nothing is said here (tests/ops_fixture.h). */
+#include "elementwise_reference.h"
 #include "operation_random_test.h"
 
 /* As it is in memory. */
@@ -178,6 +179,15 @@ static bool make_select(struct operation_trial *o, enum tensor_operator_id op, u
 
 enum { PARTS_MOST = 6 };
 
+/* A type that may become out's. */
+static aclDataType draw_part_type(uint64_t *state, aclDataType out) {
+  aclDataType dtype = out;
+  if (tensor_chance(state, 2)) return dtype;
+  do dtype = operation_draw_type(state);
+  while (!result_may_be(dtype, out) || (out == ACL_BOOL && dtype != ACL_BOOL));
+  return dtype;
+}
+
 /* Adds the tensors and gives how many; `begins` says where each one begins along the axis, or -1:
  * it is passed over. */
 static int add_parts(struct operation_trial *o, uint64_t *state, int axis, struct pg_shape *out,
@@ -186,7 +196,8 @@ static int add_parts(struct operation_trial *o, uint64_t *state, int axis, struc
   const int count = (int)tensor_draw(state, PARTS_MOST + 1);
   out->dims[axis] = 0;
   for (int i = 0; i < count; i++) {
-    struct operation_tensor part = {.place = {.in_list = true}, .dtype = dtype, .shape = *out};
+    struct operation_tensor part = {.place = {.in_list = true}, .shape = *out};
+    part.dtype = draw_part_type(state, dtype);
     part.shape.dims[axis] = tensor_chance(state, 6) ? 0 : 1 + tensor_draw(state, 9);
     begins[i] = out->dims[axis];
     if (tensor_chance(state, 8)) {
@@ -200,12 +211,12 @@ static int add_parts(struct operation_trial *o, uint64_t *state, int axis, struc
   return count;
 }
 
-/* They are copied as numbers: a BOOL becomes 0 or 1.  `shape` is the part's, with all axes of out.
- */
+/* They are copied as numbers: a BOOL becomes 0 or 1.  `shape` is the part's, with all axes of
+ * out. */
 static void expect_part(struct operation_trial *o, int out, int part, const struct pg_shape *shape,
                         int axis, int64_t begin) {
   const struct pg_shape *all = &o->shape[out];
-  const enum pg_class c = tensor_class(o->t.side[out].dtype);
+  const enum pg_class c = tensor_class(o->t.side[part].dtype);
   const int64_t count = pg_positions(shape);
   for (int64_t i = 0; i < count; i++) {
     int64_t to = 0, step = 1, left = i;
@@ -247,15 +258,19 @@ static bool make_stack(struct operation_trial *o, enum tensor_operator_id op, ui
   const struct pg_shape shape = draw_shape_with_axes(&state, most / 8);
   const int axis = (int)tensor_draw(&state, shape.rank), parts = (int)tensor_draw(&state, 6) + 1;
   struct pg_shape all = shape, one = shape;
-  struct operation_tensor part = {.place = {.in_list = true}, .dtype = operation_draw_type(&state)};
+  struct operation_tensor part = {.place = {.in_list = true}};
+  const aclDataType dtype = operation_draw_type(&state);
   (void)op;
   o->call.integer[0] = name_axis(&state, axis, shape.rank);
   all.dims[axis] = parts;
   one.dims[axis] = 1;
   for (int i = 0; i < shape.rank; i++)
     if (i != axis) part.shape.dims[part.shape.rank++] = shape.dims[i];
-  for (int i = 0; i < parts; i++) (void)operation_add(o, &state, &part);
-  const int out = operation_add_output(o, &state, 1, part.dtype, &all);
+  for (int i = 0; i < parts; i++) {
+    part.dtype = draw_part_type(&state, dtype);
+    (void)operation_add(o, &state, &part);
+  }
+  const int out = operation_add_output(o, &state, 1, dtype, &all);
   if (!operation_fill(o, &state)) return false;
   for (int i = 0; i < parts; i++) expect_part(o, out, i, &one, axis, i);
   return true;

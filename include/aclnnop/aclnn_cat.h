@@ -2,9 +2,11 @@
 
 /* Puts tensors one behind the other along an axis.
  *
- * The tensors are FLOAT, FLOAT16, BF16, DOUBLE, INT8 to INT64, UINT8 or BOOL, and have out's type
- * and its shape, but for axis dim, along which their lengths add up to out's. dim counts from the
- * end if negative. A tensor of shape [0] is passed over, whatever the shape of the others.
+ * The tensors are FLOAT, FLOAT16, BF16, DOUBLE, INT8 to INT64, UINT8 or BOOL, and have out's shape,
+ * but for axis dim, along which their lengths add up to out's. They become out's type, which is
+ * any of these that all of them may become: a real does not become an integer or BOOL, and an
+ * integer not BOOL. dim counts from the end if negative. A tensor of shape [0] is passed over,
+ * whatever the shape of the others.
  *
  * docs/ops/tensors.md has what these operators have in common: views, refusals, results. */
 

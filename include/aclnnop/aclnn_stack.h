@@ -2,9 +2,10 @@
 
 /* Puts tensors one behind the other along a new axis.
  *
- * The tensors are FLOAT, FLOAT16, BF16, DOUBLE, INT8 to INT64, UINT8 or BOOL, and have out's type
- * and its shape without axis dim, which has as many positions as there are tensors. dim counts
- * from the end if negative.
+ * The tensors are FLOAT, FLOAT16, BF16, DOUBLE, INT8 to INT64, UINT8 or BOOL, and have out's shape
+ * without axis dim, which has as many positions as there are tensors. They become out's type, which
+ * is any of these that all of them may become: a real does not become an integer or BOOL, and an
+ * integer not BOOL. dim counts from the end if negative.
  *
  * docs/ops/tensors.md has what these operators have in common: views, refusals, results. */
 

@@ -65,9 +65,10 @@ static aclnnStatus check_stack_shape(const struct args *a, const struct pg_view 
   return pg_check_shape(a->api, in, &expected, whose);
 }
 
-/* The part of out that a tensor is copied to begins at `filled`. */
+/* The part of out that a tensor is copied to, as out's type, begins at `filled`. */
 static aclnnStatus check_in(const struct args *a, struct pg_view *in) {
-  PG_TRY(pg_check_same_dtype(a->api, in, &a->out));
+  PG_TRY(pg_check_type(a->api, in->name, in->tensor->dtype, PG_ANY));
+  PG_TRY(pg_check_result_type(a->api, &a->out, in->tensor->dtype));
   PG_TRY(pg_check_axes(a->api, in));
   PG_TRY(pg_view_check(a->api, in, false));
   if (is_passed_over(a, in)) return ACLNN_SUCCESS;

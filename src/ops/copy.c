@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aclnnInplaceCopy and aclnnNpuFormatCast: selfRef = src, converted and broadcast. */
+/* aclnnInplaceCopy, aclnnCast and aclnnNpuFormatCast: a tensor becomes another one, converted and
+ * broadcast. */
 #include "aclnn/opdev/op_errno.h"
+#include "aclnnop/aclnn_cast.h"
 #include "aclnnop/aclnn_copy.h"
 #include "aclnnop/aclnn_npu_format_cast.h"
 #include "core/dtype.h"
@@ -49,6 +51,32 @@ aclnnStatus aclnnInplaceCopyGetWorkspaceSize(aclTensor *selfRef, const aclTensor
   return status;
 }
 PG_SECOND_PHASE(aclnnInplaceCopy)
+
+/* --- Types --- */
+
+static aclnnStatus check_conversion(const char *api, struct pg_view *v, aclDataType dtype) {
+  PG_TRY(pg_check_type(api, "dtype", dtype, PG_ANY));
+  PG_CHECK_AS(api, v[TO].tensor->dtype == dtype, ACLNN_ERR_PARAM_INVALID,
+              "out is %s, dtype says %s", pg_dtype_name(v[TO].tensor->dtype), pg_dtype_name(dtype));
+  PG_TRY(pg_check_same_shape(api, &v[TO], &v[FROM]));
+  return check(api, v);
+}
+
+aclnnStatus aclnnCastGetWorkspaceSize(const aclTensor *self, const aclDataType dtype,
+                                      aclTensor *out, uint64_t *workspaceSize,
+                                      aclOpExecutor **executor) {
+  const aclTensor *const handles[] = {out, self};
+  const struct pg_required required[] = {{"self", self}, {"out", out}, {NULL, NULL}};
+  struct pg_view views[TENSORS] = {{.name = "out"}, {.name = "self"}};
+  PG_TRY(pg_check_results(__func__, workspaceSize, executor));
+  PG_TRY(pg_check_required(__func__, required));
+  PG_TRY(pg_views_acquire(__func__, views, handles, TENSORS));
+  aclnnStatus status = check_conversion(__func__, views, dtype);
+  if (status == ACLNN_SUCCESS) status = publish(__func__, views, workspaceSize, executor);
+  pg_views_release(views, TENSORS);
+  return status;
+}
+PG_SECOND_PHASE(aclnnCast)
 
 /* --- Formats --- */
 

@@ -210,13 +210,13 @@ aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment, vo
   PG_CHECK(flags <= 1, ACL_ERROR_RT_PARAM_INVALID, "flags is %llu, allowed is 0 or 1",
            (unsigned long long)flags);
   PG_TRY(reserving_device(__func__, &device, &device_id));
-  struct reservation *r = calloc(1, sizeof *r + bytes / PG_GRANULARITY * sizeof r->granule[0]);
-  PG_CHECK(r != NULL, ACL_ERROR_BAD_ALLOC, "no memory for the reservation");
   char *base = device.backend->reserve(device.ordinal, bytes);
-  if (base == NULL) {
-    free(r);
-    return pg_fail(__func__, ACL_ERROR_RT_MEMORY_ALLOCATION,
-                   "there are no %zu addresses in a row to be had", bytes);
+  PG_CHECK(base != NULL, ACL_ERROR_RT_MEMORY_ALLOCATION,
+           "there are no %zu addresses in a row to be had", bytes);
+  struct reservation *r = calloc(1, sizeof *r + bytes / PG_GRANULARITY * sizeof r->granule[0]);
+  if (r == NULL) {
+    device.backend->unreserve(device.ordinal, base, bytes);
+    return pg_fail(__func__, ACL_ERROR_BAD_ALLOC, "no memory for the reservation");
   }
   r->range =
       (struct pg_reserved){.base = base, .bytes = bytes, .device = device, .device_id = device_id};

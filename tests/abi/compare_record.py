@@ -29,7 +29,7 @@ DOCUMENTED = re.compile(
     r'|ACL_(OP|COMPILE|ENGINE|PRECISION_MODE|AUTO_TUNE|CUSTOMIZE)\w*|ACL_(AICORE_NUM|ALLOW_HF32|DEBUG_DIR|UNKNOWN_RANK)')
 # Operators on tensors of any shape are not in the record. These torch_npu was seen to call with these arguments (2.7.1),
 SEEN = set(
-    'Abs Add Adds All Any BitwiseAndTensor Cat Ceil Div Divs EqScalar Equal ForeachAddListV2 ForeachMulScalarV2 '
+    'Abs Add Adds All Any BitwiseAndTensor Cast Cat Ceil Div Divs EqScalar Equal ForeachAddListV2 ForeachMulScalarV2 '
     'Gather GtScalar InplaceAdd InplaceAdds InplaceCopy InplaceFillScalar InplaceMaskedFillScalar InplaceNormal '
     'InplaceOne InplaceRandom InplaceUniform InplaceZero IsClose IsFinite LtScalar MaskedSelect Max MaxDim '
     'MaxUnpool2d MaxUnpool3d Mean Min Mul Muls NeScalar NeTensor NpuFormatCast NpuFormatCastCalculateSizeAndFormat '
