@@ -496,6 +496,21 @@ static void freeing_after_finalize_is_no_failure(void **state) {
   FAILS(aclrtHostUnregister(own), 507911, "aclrtHostUnregister", "unknown");
 }
 
+static void a_context_that_has_ended_with_all_is_still_named(void **state) {
+  (void)state;
+  aclrtContext had = NULL, told = NULL;
+  OK_OR_SAY(aclInit(NULL));
+  OK_OR_SAY(aclrtSetDevice(0));
+  OK_OR_SAY(aclrtGetCurrentContext(&had));
+  OK_OR_SAY(aclFinalize());
+  OK_OR_SAY(aclrtGetCurrentContext(&told));
+  assert_ptr_equal(told, had);
+  assert_null(aclGetRecentErrMsg());
+  FAILS(aclrtSynchronizeDevice(), 107002, "aclrtSynchronizeDevice", "destroyed");
+  OK_OR_SAY(aclInit(NULL));
+  FAILS(aclrtGetCurrentContext(&told), 107002, "aclrtGetCurrentContext", "destroyed");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       APART(a_second_init_counts_and_says_so),
@@ -526,6 +541,7 @@ int main(void) {
       APART(the_last_error_is_the_runtimes_alone),
       APART(a_question_leaves_the_last_error_as_it_is),
       APART(freeing_after_finalize_is_no_failure),
+      APART(a_context_that_has_ended_with_all_is_still_named),
   };
   setenv("POOLGRAD_CUDA", "off", 1); /* these are the CPU's */
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,19 +19,21 @@ static void add_axis(struct pg_walk *w, int64_t size, const int64_t *const strid
   for (int n = 0; n < operands; n++) w->strides[n][to] = strides[n][axis];
 }
 
+static void swap_axes(struct pg_walk *w, int a, int b) {
+  const int64_t size = w->sizes[a];
+  w->sizes[a] = w->sizes[b];
+  w->sizes[b] = size;
+  for (int n = 0; n < PG_WALK_OPERANDS; n++) {
+    const int64_t stride = w->strides[n][a];
+    w->strides[n][a] = w->strides[n][b];
+    w->strides[n][b] = stride;
+  }
+}
+
 /* Moves an axis to another place; those between make room. */
 static void move_axis(struct pg_walk *w, int from, int to) {
-  const int step = from < to ? 1 : -1;
-  for (int i = from; i != to; i += step) {
-    const int64_t size = w->sizes[i];
-    w->sizes[i] = w->sizes[i + step];
-    w->sizes[i + step] = size;
-    for (int n = 0; n < PG_WALK_OPERANDS; n++) {
-      const int64_t stride = w->strides[n][i];
-      w->strides[n][i] = w->strides[n][i + step];
-      w->strides[n][i + step] = stride;
-    }
-  }
+  for (int i = from; i < to; i++) swap_axes(w, i, i + 1);
+  for (int i = from; i > to; i--) swap_axes(w, i, i - 1);
 }
 
 /* By the strides of the first operand, the greatest first. */

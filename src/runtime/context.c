@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/fork.h"
 #include "core/log.h"
+#include "runtime/device.h"
 #include "runtime/stream.h"
 
 static _Thread_local void *current; /* handle; a stale one counts as none */
@@ -221,9 +222,16 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
   return ACL_SUCCESS;
 }
 
+/* A thread that aclFinalize has taken the context from is still told which one it had, as long as
+ * nothing new has begun: torch_npu asks from threads that its end does not wait for, where a
+ * failure would abort the process.  Whatever uses that context is refused. */
 aclError aclrtGetCurrentContext(aclrtContext *context) {
   struct pg_context *found;
   PG_CHECK_PTR(context, ACL_ERROR_INVALID_PARAM);
+  if (current != NULL && pg_is_finalized() && !pg_is_live(current, PG_CONTEXT)) {
+    *context = current;
+    return ACL_SUCCESS;
+  }
   PG_TRY(pg_context_ask(__func__, &found));
   *context = found->handle;
   pg_release(&found->object);

@@ -71,10 +71,10 @@ static void close_all(enum pg_kind kind) {
 static aclError finalize_locked(const char *api) {
   if (pg_is_finalized())
     return pg_fail(api, ACL_ERROR_REPEAT_FINALIZE, "already finalised, aclInit must come between");
+  atomic_store(&finalized, true); /* first: who frees, or asks for, what ends here must not fail */
   pg_devices_release_all(api);
   close_all(PG_EVENT);
   close_all(PG_NOTIFY);
-  atomic_store(&finalized, true); /* first: who frees what is released here must not fail */
   pg_reservations_release_all();
   close_all(PG_PHYSICAL_MEMORY);
   pg_memory_release_all();
