@@ -104,14 +104,17 @@ static aclnnStatus prepare_input(const char *api, struct pg_plan *plan,
     input->is_same = is_same_view(&input->seen, &out);
     input->is_copied = overlaps(view, call->out, input->is_same);
   }
-  if (call->converts[number]) input->seen.dtype = call->between;
-  if (call->converts[number]) input->is_copied = true;
+  if (call->converts[number]) {
+    input->is_copied = true;
+    input->seen.dtype = call->between;
+  }
   if (!input->is_copied) return ACLNN_SUCCESS;
   copied_strides(view, shape, input->seen.strides);
   return plan_copy_as(api, plan, view, input->seen.dtype, &input->copied_to);
 }
 
-/* The steps of a call whose views but out's are made here; the result's address is not bound. */
+/* Makes the views of the inputs, with a step for each that is copied first.  The caller adds the
+ * step that reads them. */
 static aclnnStatus plan_inputs(const char *api, struct pg_plan *plan,
                                const struct pg_map_call *call, bool in_out,
                                const struct pg_shape *shape, struct pg_map *args,
