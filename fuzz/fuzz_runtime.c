@@ -335,6 +335,19 @@ static void call_device(struct input *in) {
   }
 }
 
+/* Between aclFinalize and aclInit a thread is told which context it had, if any: a dead one. */
+static void ask_for_context(void) {
+  aclrtContext found = NULL;
+  if (has_context() || !w.finalized) {
+    EXPECT(aclrtGetCurrentContext(&found), has_context() ? ACL_SUCCESS : ACL_ERROR_RT_CONTEXT_NULL);
+    if (has_context() && found != w.context[w.current].handle) wrong("another current context");
+  } else if (aclrtGetCurrentContext(&found) == ACL_SUCCESS) {
+    EXPECT(aclrtSetCurrentContext(found), ACL_ERROR_RT_PARAM_INVALID);
+  } else {
+    (void)aclGetRecentErrMsg();
+  }
+}
+
 static void call_context(struct input *in) {
   const int what = take_below(in, 4), i = take_below(in, CONTEXTS + 1);
   struct context *c = i < CONTEXTS ? &w.context[i] : NULL;
@@ -358,9 +371,7 @@ static void call_context(struct input *in) {
     end_context(i);
     if (w.current == i) w.current = -1;
   } else if (what == 3) {
-    aclrtContext found;
-    EXPECT(aclrtGetCurrentContext(&found), has_context() ? ACL_SUCCESS : ACL_ERROR_RT_CONTEXT_NULL);
-    if (has_context() && found != w.context[w.current].handle) wrong("another current context");
+    ask_for_context();
   }
 }
 

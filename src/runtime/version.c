@@ -133,9 +133,9 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *ve
   PG_CHECK_PTR(version, ACL_ERROR_INVALID_PARAM);
   PG_CHECK((int)name >= 0 && name <= ACL_PKG_NAME_DRIVER, ACL_ERROR_INVALID_PARAM,
            "name is %d, allowed is 0 to %d", (int)name, ACL_PKG_NAME_DRIVER);
-  memset(version, 0, sizeof *version); /* torch_npu 2.1 prints it whatever the status is */
   PG_TRY(package_version(__func__, names[name], text));
   const struct parts p = split(text);
+  memset(version, 0, sizeof *version);
   memcpy(version->version, text, sizeof text);
   snprintf(version->majorVersion, sizeof version->majorVersion, "%d", p.major);
   snprintf(version->minorVersion, sizeof version->minorVersion, "%d", p.minor);
