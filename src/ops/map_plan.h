@@ -38,7 +38,8 @@ aclnnStatus pg_plan_map_out(const char *api, struct pg_plan *plan, const struct 
 aclnnStatus pg_plan_copy_out(const char *api, struct pg_plan *plan, const struct pg_view *view,
                              int64_t *at);
 
-/* Adds a step that copies elements of this type from there to the tensor. */
+/* Adds a step that copies what lies at that place of the workspace, without gaps and of this type,
+ * to the tensor. */
 void pg_plan_copy_back(struct pg_plan *plan, const struct pg_view *view, aclDataType dtype,
                        int64_t at);
 

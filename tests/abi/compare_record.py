@@ -27,7 +27,8 @@ DOCUMENTED = re.compile(
     r'ACLNN_\w+|OK|ACL_DEV_ATTR_LOCAL_MEM_PER_VECTOR_CORE|ACL_OPT_STRONG_CONSISTENCY|aclnn\w*Pool\w*'
     r'|HCCL_\w+|Hccl\w+|aclop\w+|acl[GS]et(Tensor|Tensor\w*|Compileopt\w*)|acl(Create|Destroy)TensorDesc|aclCompileOpt'
     r'|ACL_(OP|COMPILE|ENGINE|PRECISION_MODE|AUTO_TUNE|CUSTOMIZE)\w*|ACL_(AICORE_NUM|ALLOW_HF32|DEBUG_DIR|UNKNOWN_RANK)')
-# Operators on tensors of any shape are not in the record. These torch_npu was seen to call with these arguments (2.7.1),
+# Operators on tensors of any shape are not in the record. These torch_npu was seen to call with these arguments (2.7.1;
+# aclnnCast: 2.1.0),
 SEEN = set(
     'Abs Add Adds All Any BitwiseAndTensor Cast Cat Ceil Div Divs EqScalar Equal ForeachAddListV2 ForeachMulScalarV2 '
     'Gather GtScalar InplaceAdd InplaceAdds InplaceCopy InplaceFillScalar InplaceMaskedFillScalar InplaceNormal '
